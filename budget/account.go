@@ -86,9 +86,9 @@ type Account struct {
 	followed     int64 // by the budget; hard is the lower one of both
 	used         int64 // by its heap and the accounts below
 	peak         int64
-	children     int            // open accounts right below
-	refused      int64          // bytes of the largest request that was refused and has no room
-	refusedUntil time.Time      // then that is forgotten
+	children     int       // open accounts right below
+	refused      int64     // bytes of the largest request that was refused and has no room
+	refusedUntil time.Time // then that is forgotten
 	refusals     uint64
 	searchNext   time.Time // not before, free pages of those below are looked for
 	trimNext     time.Time // nor are their caches drained

@@ -142,8 +142,8 @@ func Running() *Budget {
 // The error is [ErrStarted] while another budget runs. It is about the limit if that cannot be
 // found, if FREEHOLD_MEMORY_LIMIT is not a size, or if the limit is below 8 MiB and not a cgroup's: that is
 // bytes taken for a larger unit. Then nothing has changed. A limit below what
-// is in use is no error: see Stats.Short. A panic of Options.Report or Options.Logger is the caller's:
-// the budget is stopped then.
+// is in use is no error: see Stats.Short. A panic of Options.Logger is the caller's: the budget is
+// stopped then.
 //
 // A process at rest wakes each two or three seconds if most of its limit is free, and ten times a second if all but the
 // headroom is in use, to read files of /proc and /sys. It wakes 200 times a second for some microseconds while the

@@ -256,10 +256,6 @@ func TestOptionsThatAreMistakes(t *testing.T) {
 		{Options{Limit: -1}, "Limit -1, want 0 or more"},
 		{Options{Headroom: -1}, "Headroom -1, want 0 or more"},
 		{Options{GoHeap: -1}, "GoHeap -1, want 0 or more"},
-		{Options{Deadline: -1}, "Deadline -1ns, want 0 or more"},
-		{Options{HeadroomRatio: -0.1}, "HeadroomRatio -0.1, want 0 to 0.5"},
-		{Options{HeadroomRatio: 0.6}, "HeadroomRatio 0.6, want 0 to 0.5"},
-		{Options{HeadroomRatio: math.NaN()}, "HeadroomRatio NaN, want 0 to 0.5"},
 	}
 	for _, tt := range tests {
 		wantPanic(t, "freehold: budget.Start: Options."+tt.want, func() { Start(&tt.o) })
@@ -274,8 +270,7 @@ func TestHeadroom(t *testing.T) {
 	}{
 		{Options{}, 1000, 100},
 		{Options{}, 100 * gib, 512 * mib},
-		{Options{HeadroomRatio: 0.25}, 100 * gib, 25 * gib},
-		{Options{HeadroomRatio: 0.25, Headroom: 7}, 100 * gib, 7},
+		{Options{Headroom: 7}, 100 * gib, 7},
 		{Options{Headroom: 200}, 300, 150},
 	}
 	for _, tt := range tests {
@@ -658,63 +653,58 @@ func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
 	look(560, 700, 560) // while Go holds too much, each growth asks
 }
 
-// writer is an io.Writer, and a slog.Handler's.
+// writer is a function that is called for each line of its logger.
 type writer func()
 
 func (w writer) Write(b []byte) (int, error) { w(); return len(b), nil }
+func (w writer) logger() *slog.Logger        { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// A Report or Logger that panics, or ends its goroutine, leaves no budget and no goroutine.
+// A Logger that panics, or ends its goroutine, leaves no budget and no goroutine.
 func TestStartThatCannotReport(t *testing.T) {
 	for name, fail := range map[string]writer{
 		"panic": func() { panic("oh") },
 		"exit":  func() { runtime.Goexit() },
 	} {
-		for to, o := range map[string]Options{
-			"Report": {Report: fail},
-			"Logger": {Logger: slog.New(slog.NewTextHandler(fail, nil))},
-		} {
-			t.Run(name+" of "+to, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f := newFake()
-					f.files = tree{machinePressure: "some total=0\n"}
-					panicked := make(chan any)
-					go func() {
-						defer func() { panicked <- recover() }()
-						b, err := start(o, f.system())
-						t.Errorf("%v, %v", b, err)
-					}()
-					if r := <-panicked; (r == "oh") != (name == "panic") {
-						t.Errorf("panic %v", r)
-					}
-					f.want(t, math.MaxInt64, 100)
-					if Running() != nil || f.cycle() || f.mark() != 0 {
-						t.Errorf("left: budget %v, watermark %d", Running(), f.mark())
-					}
-					if b := mustStart(t, Options{}, newFake()); Running() != b {
-						t.Error("a second budget does not run")
-					}
-				})
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.files = tree{machinePressure: "some total=0\n"}
+				panicked := make(chan any)
+				go func() {
+					defer func() { panicked <- recover() }()
+					b, err := start(Options{Logger: fail.logger()}, f.system())
+					t.Errorf("%v, %v", b, err)
+				}()
+				if r := <-panicked; (r == "oh") != (name == "panic") {
+					t.Errorf("panic %v", r)
+				}
+				f.want(t, math.MaxInt64, 100)
+				if Running() != nil || f.cycle() || f.mark() != 0 {
+					t.Errorf("left: budget %v, watermark %d", Running(), f.mark())
+				}
+				if b := mustStart(t, Options{}, newFake()); Running() != b {
+					t.Error("a second budget does not run")
+				}
 			})
-		}
+		})
 	}
 }
 
 // Two problems are in one line too.
-func TestReportIsOneLine(t *testing.T) {
+func TestProblemsAreInOneLine(t *testing.T) {
 	f := newFake()
 	f.files = v2.with(app+"memory.max", "x", pod+"memory.max", "y")
-	var line bytes.Buffer
-	b := mustStart(t, Options{Report: &line}, f)
+	b := mustStart(t, Options{}, f)
 	const want = `/sys/fs/cgroup/pod/app/memory.max: "x", want a number of bytes above 0, or max; /sys/fs/cgroup/pod/memory.max: "y", `
-	if s := line.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, want) || !strings.HasPrefix(b.Stats().Problem, want) {
+	if s := b.String(); strings.Contains(s, "\n") || !strings.Contains(s, want) || !strings.HasPrefix(b.Stats().Problem, want) {
 		t.Errorf("%q, want %q in it", s, want)
 	}
 }
 
-func TestReportMayUseTheBudget(t *testing.T) {
+func TestLoggerMayUseTheBudgetAtStart(t *testing.T) {
 	f := newFake()
 	called := false
-	b := mustStart(t, Options{Limit: 1000 * mib, Report: writer(func() {
+	b := mustStart(t, Options{Limit: 1000 * mib, Logger: writer(func() {
 		called = true
 		if st := Running().Stats(); st.Limit != 1000*mib {
 			t.Errorf("%+v", st)
@@ -723,7 +713,7 @@ func TestReportMayUseTheBudget(t *testing.T) {
 			t.Error(err)
 		}
 		Running().Stop()
-	})}, f)
+	}).logger()}, f)
 	if !called || Running() != nil {
 		t.Errorf("called: %t, running: %v", called, Running())
 	}
@@ -731,26 +721,19 @@ func TestReportMayUseTheBudget(t *testing.T) {
 	b.Stop()
 }
 
-func TestReport(t *testing.T) {
+func TestStartIsLogged(t *testing.T) {
 	f := newFake()
 	f.offHeap = 600 * mib
-	var line, log bytes.Buffer
-	b := mustStart(t, Options{
-		Limit: 1000 * mib, Report: &line,
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	}, f)
-	want := "freehold: memory budget of 1000MiB from Options.Limit: headroom 100MiB, off-heap 600MiB, others 0B, Go 10MiB; GOMEMLIMIT 300MiB, GOGC off\n"
-	if line.String() != want {
-		t.Errorf("%s, want %s", line.String(), want)
+	var log bytes.Buffer
+	b := mustStart(t, Options{Limit: 1000 * mib, Logger: slog.New(slog.NewTextHandler(&log, nil))}, f)
+	f.tick(2) // which log nothing
+	want := "memory budget of 1000MiB from Options.Limit: headroom 100MiB, off-heap 600MiB, others 0B, Go 10MiB; GOMEMLIMIT 300MiB, GOGC off"
+	if b.String() != want {
+		t.Errorf("%v, want %s", b, want)
 	}
 	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, `msg="freehold: memory budget" budget.limit=1048576000 budget.source=Options.Limit`) || strings.Contains(s, "problem") {
 		t.Error(s)
 	}
-	f.tick(2)
-	if line.String() != want {
-		t.Error("more than one line")
-	}
-	b.Stop()
 	if none := (*Budget)(nil); none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
 		t.Error(none)
 	}

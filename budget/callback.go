@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
@@ -54,7 +53,7 @@ func (cs *callbacks) list() []*callback {
 
 // tell calls the functions in order with what look returns, until that is Calm after one was
 // asked for memory, or until stopped. After one that was asked, it calls asked.
-func (cs *callbacks) tell(look func() Pressure, asked func(), deadline time.Duration, stopped func() bool) {
+func (cs *callbacks) tell(look func() Pressure, asked func(), stopped func() bool) {
 	was := Calm
 	for _, c := range cs.list() {
 		p := look()
@@ -62,19 +61,19 @@ func (cs *callbacks) tell(look func() Pressure, asked func(), deadline time.Dura
 			return // the rest is told by the round that this wakes
 		}
 		was = p.Level
-		cs.call(c, p, deadline)
+		cs.call(c, p)
 		if was > Calm {
 			asked()
 		}
 	}
 }
 
-// call calls a callback, unless it runs, and waits until it returns, or for the deadline.
-func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration) {
+// call calls a callback, unless it runs, and waits until it returns, for callTime at most.
+func (cs *callbacks) call(c *callback, p Pressure) {
 	if !c.running.CompareAndSwap(false, true) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	go func() {
 		defer cancel()
 		defer c.running.Store(false)

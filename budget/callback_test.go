@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 )
 
 // Callbacks of one priority are called in the order of their registration, and those behind
@@ -31,7 +30,7 @@ func TestCallbacksBehindTheLastThatIsNeeded(t *testing.T) {
 	want[0] = "0 hard"
 	want = append(want, "last soft")
 	asked := 0
-	cs.tell(func() Pressure { return Pressure{Level: level} }, func() { asked++ }, time.Hour, func() bool { return false })
+	cs.tell(func() Pressure { return Pressure{Level: level} }, func() { asked++ }, func() bool { return false })
 	if !slices.Equal(called, want) || asked != len(want) {
 		t.Errorf("called %q and asked %d times, want %q", called, asked, want)
 	}
@@ -52,7 +51,7 @@ func (a asks) String() string {
 func TestTextOfAPanicIsMadeWithoutALock(t *testing.T) {
 	var cs callbacks
 	cs.add(1, func(context.Context, Pressure) { panic(asks{&cs}) })
-	cs.tell(func() Pressure { return Pressure{Level: Soft} }, func() {}, time.Hour, func() bool { return false })
+	cs.tell(func() Pressure { return Pressure{Level: Soft} }, func() {}, func() bool { return false })
 	if _, panics, said := cs.failed(); panics != 1 || said != "a callback panicked: its text" {
 		t.Errorf("%d panics, %q", panics, said)
 	}
@@ -81,7 +80,7 @@ func TestCallbacksThatChangeDuringARound(t *testing.T) {
 						}
 					}))
 				}
-				cs.tell(func() Pressure { return Pressure{Level: Hard} }, func() {}, time.Hour, func() bool { return false })
+				cs.tell(func() Pressure { return Pressure{Level: Hard} }, func() {}, func() bool { return false })
 				for i, times := range called {
 					if times != 1 {
 						t.Errorf("callback %d of %d is called %d times, and %d changes them", i, n, times, at)

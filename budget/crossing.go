@@ -123,7 +123,7 @@ func (a *Account) round() (next time.Duration) {
 	a.rounded++
 	a.ledger.mu.Unlock()
 	if tell {
-		a.callbacks.tell(a.look, a.trimWhileShort, defaultDeadline, a.closed)
+		a.callbacks.tell(a.look, a.trimWhileShort, a.closed)
 	}
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()

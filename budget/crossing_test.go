@@ -158,7 +158,7 @@ func TestAccountCallbacksThatPanicBlockOrAllocate(t *testing.T) {
 			c.note("f", p)
 		})
 		b := mustAlloc(t, a, 90<<20)
-		time.Sleep(defaultDeadline + roundTime/2)
+		time.Sleep(callTime + roundTime/2)
 		c.wait(t, "f soft 7", "f hard 58") // as its request was refused
 		time.Sleep(roundTime)
 		c.wait(t, "f hard 59") // which is no rise

@@ -86,20 +86,18 @@ func ExampleBudget_OnPressure() {
 }
 
 func ExampleOptions() {
-	var line strings.Builder
 	b, err := budget.Start(&budget.Options{
 		Limit:    1 << 30,  // in place of the container's
 		Headroom: 64 << 20, // left free
 		GoHeap:   96 << 20, // what Go's heap grows to before the collector runs
-		Report:   &line,    // gets the figures once; Logger gets each change of the pressure
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer b.Stop()
-	figures, _, _ := strings.Cut(line.String(), ", off-heap")
+	figures, _, _ := strings.Cut(b.String(), ", off-heap")
 	fmt.Println(figures)
-	// Output: freehold: memory budget of 1GiB from Options.Limit: headroom 64MiB
+	// Output: memory budget of 1GiB from Options.Limit: headroom 64MiB
 }
 
 // An exporter, or a package below main, finds the budget that main or package auto has started.

@@ -7,7 +7,6 @@ package budget
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 )
@@ -25,9 +24,6 @@ type levelLog struct {
 
 // report writes the line about the start. Lines about the level wait for it.
 func (b *Budget) report() {
-	if b.options.Report != nil {
-		fmt.Fprintf(b.options.Report, "freehold: %v\n", b)
-	}
 	if b.options.Logger != nil {
 		b.options.Logger.Info("freehold: memory budget", "budget", b)
 	}

@@ -7,7 +7,6 @@
 package budget
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 )
 
 const (
-	roundTime       = time.Second
-	defaultDeadline = time.Second // of a callback
+	roundTime = time.Second
+	callTime  = time.Second // that a callback may take
 )
 
 // OnPressure has f called when memory is short, until remove is called, or Stop. Callbacks of
@@ -28,7 +27,7 @@ const (
 // [Calm], and once when it is Calm again. While the process itself is at its limit, f is called again as soon as all
 // have returned if off-heap memory was freed, and else after 5 ms, 10 ms and so on up to a second. It should give back Wanted bytes or what it can:
 // free blocks, or drop references. f runs in a goroutine of its own, never twice at once. Its context
-// ends after Options.Deadline: then the next callback is called, and f is left out until it
+// ends after a second: then the next callback is called, and f is left out until it
 // returns. A panic of f is recovered and reported in [Stats].
 //
 // The heaps are trimmed after each callback too, so f need not call Trim for what it frees to count.
@@ -92,7 +91,7 @@ func (b *Budget) round() (next time.Duration) {
 	b.rounded++
 	b.mu.Unlock()
 	if tell {
-		b.callbacks.tell(b.look, b.trimIfShort, cmp.Or(b.options.Deadline, defaultDeadline), b.hasStopped)
+		b.callbacks.tell(b.look, b.trimIfShort, b.hasStopped)
 	}
 	return 0
 }

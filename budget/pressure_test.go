@@ -168,7 +168,7 @@ func TestCallbacksAreCalledAgainAtOnceInDanger(t *testing.T) {
 func TestCallbacksThatPanicOrBlockStopNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // only the one that blocks misses its deadline
 		f, c := newFake(), newCalls()
-		b := pressed(t, f, Options{Deadline: time.Millisecond})
+		b := pressed(t, f, Options{})
 		release := make(chan bool)
 		ended := make(chan error, 1)
 		b.OnPressure(1, func(context.Context, Pressure) { panic("oh") })
@@ -217,10 +217,10 @@ func TestNilIsNoCallback(t *testing.T) {
 func TestStopEndsARoundThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		b := pressed(t, f, Options{Deadline: time.Hour})
+		b := pressed(t, f, Options{})
 		release := make(chan bool)
 		b.OnPressure(0, func(ctx context.Context, _ Pressure) {
-			if end, ok := ctx.Deadline(); !ok || time.Until(end) != time.Hour {
+			if end, ok := ctx.Deadline(); !ok || time.Until(end) != callTime {
 				t.Errorf("the context ends at %v", end)
 			}
 			<-release

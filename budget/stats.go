@@ -93,7 +93,7 @@ func (b *Budget) String() string {
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
 func (b *Budget) LogValue() slog.Value { return statlog.Of(b, b.Stats) }
 
-// String returns the figures in one line, as the report at the start has them.
+// String returns the figures in one line.
 func (st Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory budget of %s from %s: headroom %s, off-heap %s, others %s, Go %s",

@@ -30,8 +30,8 @@ func inAccount(f func(w *world, a *budget.Account)) func(w *world) {
 
 var budgetPrograms = []program{
 	{"a budget with a negative limit", always(panics("Options.Limit -1")), starts(budget.Options{Limit: -1}), starts(budget.Options{Limit: budgetLimit})},
-	{"a budget with a headroom above a half", always(panics("Options.HeadroomRatio 0.6")),
-		starts(budget.Options{Limit: budgetLimit, HeadroomRatio: 0.6}), starts(budget.Options{Limit: budgetLimit, HeadroomRatio: 0.5})},
+	{"a budget with a negative headroom", always(panics("Options.Headroom -1")),
+		starts(budget.Options{Limit: budgetLimit, Headroom: -1}), starts(budget.Options{Limit: budgetLimit, Headroom: 1 << 30})},
 	{"two budgets at once", always(fails("a budget runs already")),
 		func(w *world) {
 			b := freehold.Must(budget.Start(&budget.Options{Limit: budgetLimit}))
