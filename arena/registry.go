@@ -241,11 +241,7 @@ func (m *membership) figures() (used, reserved int64) {
 func (s *Shared) figures() (used, reserved int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unused := s.spareBytes() + bytesIn(s.outdated)
-	for i := range s.retired {
-		unused += bytesIn(s.retired[i].rest())
-	}
-	return int64(s.reserved - unused), int64(s.reserved)
+	return int64(s.reserved - s.spareBytes() - s.retiredBytes()), int64(s.reserved)
 }
 
 // Len returns the number of arenas in the registry.

@@ -89,15 +89,14 @@ type Shared struct {
 
 	// Each chunk with memory is in chunks, and in either the table or exactly one of the lists
 	// below.
-	chunks         []*sharedChunk // by address
-	full           []*sharedChunk // have blocks of this generation
-	partial        spareSet       // have blocks of this generation, and free bytes
-	outdated       []*sharedChunk // have blocks of earlier generations only
-	retired        []sharedBatch  // waiting for guards, oldest first
-	spare          spareSet       // ready for use
-	spareDedicated spareSet       // ready for use; dedicated chunks
-	reserved       int            // bytes in chunks; at most maxBytes if that is not 0
-	live           int            // blocks of this generation that chunks in the table do not count
+	chunks         []*sharedChunk            // by address
+	full           []*sharedChunk            // have blocks of this generation
+	partial        spareSet                  // have blocks of this generation, and free bytes
+	retired        epoch.Queue[*sharedChunk] // have blocks of earlier generations only
+	spare          spareSet                  // ready for use
+	spareDedicated spareSet                  // ready for use; dedicated chunks
+	reserved       int                       // bytes in chunks; at most maxBytes if that is not 0
+	live           int                       // blocks of this generation that chunks in the table do not count
 	liveBytes      int
 
 	generation atomic.Uint64          // number of Resets so far; grows under mu
@@ -105,15 +104,6 @@ type Shared struct {
 }
 
 const _ = -(unsafe.Sizeof(Shared{}) ^ (unsafe.Offsetof(Shared{}.table) + unsafe.Sizeof(Shared{}.table)))
-
-// A sharedBatch is an entry of the retire list: chunks that are recycled once the epoch has passed.
-type sharedBatch struct {
-	epoch    *epoch.Epoch
-	chunks   []*sharedChunk
-	recycled int // number of chunks recycled so far, from the front
-}
-
-func (b *sharedBatch) rest() []*sharedChunk { return b.chunks[b.recycled:] }
 
 const (
 	sharedChunkBytes = 256 << 10

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	gc "runtime/debug"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -314,10 +315,7 @@ func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	defer s.mu.Unlock()
 	n := map[*sharedChunk]int{}
 	s.table.Each(func(c *sharedChunk) { n[c]++ })
-	lists := [][]*sharedChunk{s.full, s.partial.all(), s.outdated, s.spare.all(), s.spareDedicated.all()}
-	for i := range s.retired {
-		lists = append(lists, s.retired[i].rest())
-	}
+	lists := [][]*sharedChunk{s.full, s.partial.all(), slices.Collect(s.retired.All()), s.spare.all(), s.spareDedicated.all()}
 	for _, list := range lists {
 		for _, c := range list {
 			n[c]++

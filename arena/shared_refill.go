@@ -120,7 +120,7 @@ func (s *Shared) enlist(c *sharedChunk) {
 	case c == &noChunk:
 	case c.generation != s.generation.Load():
 		if c.mem != nil {
-			s.outdated = append(s.outdated, c)
+			s.retired.Add(c)
 		}
 	default:
 		s.live += c.live

@@ -4,21 +4,20 @@
 // earlier generations: a processor that finds one in its slot takes the slow path and replaces it.
 //
 //	full, partial -- Reset --------+
-//	                               +--> outdated --> retired --epoch passed--> spare
+//	                               +--> retired --epoch passed--> spare
 //	table -- removed from slot ----+
 //
 // # Why no memory is recycled under a guard
 //
 // A chunk is retired after its last block was cut off. If it was full or partial, it had left the
-// table before. If it was in the table, the holder of its slot or a Drain has removed it. Advance
-// then ends every epoch with a guard that was entered before that block was cut off. The chunk is
-// recycled once these epochs have passed.
+// table before. If it was in the table, the holder of its slot or a Drain has removed it. A later
+// Seal of the retire list ends every epoch with a guard that was entered before that block was cut
+// off. The chunk is recycled once these epochs have passed.
 
 package arena
 
 import (
 	"math"
-	"slices"
 
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -62,7 +61,8 @@ func (s *Shared) Reset() {
 	defer s.mu.Unlock()
 	s.mustBeOpen("arena.Shared.Reset")
 	s.generation.Add(1)
-	s.outdated = s.partial.moveTo(append(s.outdated, s.full...))
+	s.full = s.partial.moveTo(s.full)
+	s.retired.Add(s.full...)
 	clear(s.full)
 	s.full = s.full[:0]
 	s.live, s.liveBytes = 0, 0
@@ -77,19 +77,17 @@ func (s *Shared) Reset() {
 // long pause.
 const fewChunks = 64
 
-// recycle retires the outdated chunks. Then it makes up to n retired chunks spare, oldest first, if
-// their epoch has passed. It reports whether it made any spare. mu is held.
+// recycle seals the retire list. Then it makes up to n retired chunks spare, oldest first, if their
+// epoch has passed. It reports whether it made any spare. mu is held.
 func (s *Shared) recycle(n int) bool {
-	if len(s.outdated) > 0 {
-		s.retired = append(s.retired, sharedBatch{epoch: s.readers.Advance(), chunks: s.outdated})
-		s.outdated = nil
-	}
+	s.retired.Seal(s.readers)
 	left := n
-	for left > 0 && len(s.retired) > 0 && s.retired[0].epoch.Passed() {
-		batch := &s.retired[0]
-		some := batch.rest()
-		some = some[:min(left, len(some))]
-		for _, c := range some {
+	for left > 0 {
+		chunks := s.retired.Pop(left)
+		if chunks == nil {
+			break
+		}
+		for _, c := range chunks {
 			c.rewind(s.checked)
 			if c.dedicated {
 				s.spareDedicated.add(c)
@@ -97,13 +95,7 @@ func (s *Shared) recycle(n int) bool {
 				s.spare.add(c)
 			}
 		}
-		left -= len(some)
-		batch.recycled += len(some)
-		if len(batch.rest()) == 0 {
-			clear(batch.chunks)
-			s.outdated = batch.chunks[:0] // reuse the array for the next batch
-			s.retired = slices.Delete(s.retired, 0, 1)
-		}
+		left -= len(chunks)
 	}
 	return left < n
 }
@@ -160,9 +152,7 @@ func (s *Shared) Stats() SharedStats {
 		Spare:     s.spareBytes(),
 		Chunks:    len(s.chunks),
 		MaxBytes:  s.maxBytes,
-	}
-	for i := range s.retired {
-		st.Retired += bytesIn(s.retired[i].rest())
+		Retired:   s.retiredBytes(),
 	}
 	return st
 }
@@ -170,8 +160,9 @@ func (s *Shared) Stats() SharedStats {
 // spareBytes returns the bytes in the spare chunks. mu is held.
 func (s *Shared) spareBytes() int { return s.spare.bytes + s.spareDedicated.bytes }
 
-func bytesIn(chunks []*sharedChunk) (sum int) {
-	for _, c := range chunks {
+// retiredBytes returns the bytes in the retired chunks. mu is held.
+func (s *Shared) retiredBytes() (sum int) {
+	for c := range s.retired.All() {
 		sum += len(c.mem)
 	}
 	return sum
@@ -221,7 +212,7 @@ func (s *Shared) Close() {
 		asan.Unpoison(c.mem)
 		s.parent.Free(c.mem)
 	}
-	s.chunks, s.full, s.outdated, s.retired = nil, nil, nil, nil
+	s.chunks, s.full, s.retired = nil, nil, epoch.Queue[*sharedChunk]{}
 	s.partial, s.spare, s.spareDedicated = spareSet{}, spareSet{}, spareSet{}
 	s.reserved, s.live, s.liveBytes = 0, 0, 0
 }

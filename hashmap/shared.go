@@ -212,7 +212,7 @@ func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (fo
 
 // getText is Get under a guard, for a map with text. It is sure unless it met a writer.
 func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
-	guard := m.limbo.readers.Enter() // before R1
+	guard := m.retired.readers.Enter() // before R1
 	defer guard.Leave()
 	s, sure := m.look(h, k)
 	if s.slot == nil {
@@ -316,7 +316,7 @@ func (m *Shared[K, V]) Clear() {
 			var texts []ref
 			m.eachSlot(x.e, func(_, slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
 			m.empty(x)
-			m.limbo.retire(m.base.Parent, texts...)
+			m.retired.retire(m.base.Parent, texts...)
 		})
 	}
 }
@@ -328,11 +328,11 @@ func (m *Shared[K, V]) Close() {
 		return
 	}
 	if !m.direct {
-		if !m.limbo.readers.Advance().Passed() {
+		if !m.retired.readers.Advance().Passed() {
 			arg.Panicf("hashmap.Shared.Close", "a call is under way, such as View")
 		}
 		m.Clear()
-		m.limbo.reclaim(m.base.Parent)
+		m.retired.reclaim(m.base.Parent)
 	}
 	m.close()
 	container.Closed(m, &m.base)

@@ -48,8 +48,8 @@ type sharedTables struct {
 	reserved int         // bytes from parent, without text and huge
 	huge     hugeTables  // of maxClass
 
-	_     [lineBytes]byte
-	limbo limbo
+	_       [lineBytes]byte
+	retired retireList
 }
 
 const replacedDirectory = 1
@@ -235,9 +235,9 @@ func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 // frees the texts whose readers have left, and tries once more if it or another goroutine has
 // freed any meanwhile.
 func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
-	freed := m.limbo.freed.Load()
+	freed := m.retired.freed.Load()
 	b, err := alloc(size, int(align))
-	if err != nil && m.limbo.reclaim(m.base.Parent) != freed {
+	if err != nil && m.retired.reclaim(m.base.Parent) != freed {
 		b, err = alloc(size, int(align))
 	}
 	return b, container.Refused(err)

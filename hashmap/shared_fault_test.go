@@ -85,7 +85,7 @@ func TestSharedTextWithoutMemory(t *testing.T) {
 				}
 				text += int(blockBytes(0, len(k)) + blockBytes(0, len(v)))
 			}
-			m.limbo.reclaim(m.base.Parent) // that nobody reads
+			m.retired.reclaim(m.base.Parent) // that nobody reads
 			if st := m.Stats(); st.Len != len(model) || st.Text != text {
 				t.Errorf("block %d: %d entries with %d bytes of text, want %d with %d", n, st.Len, st.Text, len(model), text)
 			}
@@ -108,7 +108,7 @@ func TestSharedReclaimsText(t *testing.T) {
 	if n >= batchTexts {
 		t.Fatalf("%d texts would be freed anyhow", n)
 	}
-	reader := m.limbo.readers.Enter()
+	reader := m.retired.readers.Enter()
 	m.Delete(0)
 	if err := m.Put(0, value); !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("a reader may see the text: error %v", err)

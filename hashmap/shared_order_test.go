@@ -261,8 +261,8 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 				for range 3 * batchTexts { // its guard has left
 					succeed(m.Put("other", other))
 				}
-				if n := len(m.limbo.batches); n > 1 {
-					t.Errorf("%d batches of text wait for nobody", n)
+				if n := m.retired.queue.Len(); n > batchTexts {
+					t.Errorf("%d texts wait for nobody", n)
 				}
 			})
 		}

@@ -87,7 +87,7 @@ func TestSharedTriesAgainAfterOthersHaveFreed(t *testing.T) {
 	defer m.Close()
 	succeed(m.Put(1, "old"))
 	m.Delete(1)
-	parent.refused = func() { m.limbo.reclaim(parent) }
+	parent.refused = func() { m.retired.reclaim(parent) }
 	if err := m.Put(1, "new"); err != nil {
 		t.Error(err)
 	}

@@ -32,7 +32,7 @@ func (m *Shared[K, V]) Stats() SharedStats {
 		return SharedStats{}
 	}
 	st := m.stats()
-	st.Text += int(m.limbo.bytes.Load())
+	st.Text += int(m.retired.bytes.Load())
 	st.Reserved += st.Text
 	return st
 }

@@ -14,6 +14,7 @@
 package hashmap
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -70,44 +71,38 @@ func (m *Shared[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 	return texts
 }
 
-// limbo has the texts that wait for readers.
+// A retireList holds the texts that wait for readers.
 //
-// mu guards the open ones, and is held for a moment: all writers take it. sweeping guards
-// batches, and is held while texts are freed.
-type limbo struct {
+// mu guards the open texts. All writers take it, so it is held briefly. sweeping guards the queue,
+// and is held while texts are freed.
+type retireList struct {
 	readers epoch.Domain
-	freed   atomic.Uint64 // how often texts were freed
-	bytes   atomic.Int64  // in open and batches
+	freed   atomic.Uint64 // number of times that texts were freed
+	bytes   atomic.Int64  // of all texts here
 
 	mu        sync.Mutex
-	open      []ref
+	open      []ref // retired since the last batch
 	openBytes int
 
 	sweeping sync.Mutex
-	batches  []textBatch // oldest first
+	queue    epoch.Queue[ref]
 }
 
-// textBatch is texts that are freed once the epoch has passed.
-type textBatch struct {
-	texts []ref
-	epoch *epoch.Epoch
-}
-
-// A batch ends with so many texts or bytes, whichever comes first.
+// A batch ends at this number of texts or bytes, whichever comes first.
 const (
 	batchTexts = 64
 	batchBytes = 64 << 10
 )
 
-// retire frees texts that are in no table any more, once their readers have left.
-func (l *limbo) retire(parent freehold.Allocator, texts ...ref) {
+// retire frees texts, which are in no table any more, once their readers have left.
+func (l *retireList) retire(parent freehold.Allocator, texts ...ref) {
 	if l.add(texts) {
 		l.reclaim(parent)
 	}
 }
 
 // add adds texts to the open ones, and reports whether these are enough for a batch.
-func (l *limbo) add(texts []ref) (full bool) {
+func (l *retireList) add(texts []ref) (full bool) {
 	bytes := int(textBytes(texts...))
 	l.bytes.Add(int64(bytes))
 	l.mu.Lock()
@@ -121,35 +116,27 @@ func (l *limbo) add(texts []ref) (full bool) {
 	return len(l.open) >= batchTexts || l.openBytes >= batchBytes
 }
 
-// takeOpen returns the open texts, which are none then.
-func (l *limbo) takeOpen() []ref {
+// seal moves the open texts to the queue, as a batch. sweeping is held.
+func (l *retireList) seal() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	texts := l.open
-	l.open, l.openBytes = nil, 0
-	return texts
+	l.queue.Add(l.open...)
+	l.open, l.openBytes = l.open[:0], 0
+	l.mu.Unlock()
+	l.queue.Seal(&l.readers)
 }
 
 // reclaim makes the open texts a batch, frees the batches whose readers have left, and returns
 // freed.
-func (l *limbo) reclaim(parent freehold.Allocator) uint64 {
+func (l *retireList) reclaim(parent freehold.Allocator) uint64 {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()
-	if texts := l.takeOpen(); len(texts) > 0 {
-		l.batches = append(l.batches, textBatch{texts, l.readers.Advance()})
-	}
-	for len(l.batches) > 0 && l.batches[0].epoch.Passed() {
-		l.free(parent, l.batches[0].texts)
-		l.batches = l.batches[1:]
+	l.seal()
+	for texts := l.queue.Pop(math.MaxInt); texts != nil; texts = l.queue.Pop(math.MaxInt) {
+		l.bytes.Add(-int64(textBytes(texts...)))
+		for _, r := range texts {
+			freeText(parent, r)
+		}
+		l.freed.Add(1)
 	}
 	return l.freed.Load()
-}
-
-// free frees texts. sweeping is held.
-func (l *limbo) free(parent freehold.Allocator, texts []ref) {
-	l.bytes.Add(-int64(textBytes(texts...)))
-	for _, r := range texts {
-		freeText(parent, r)
-	}
-	l.freed.Add(1)
 }

@@ -30,7 +30,7 @@ func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
 		}
 		return ok
 	}
-	guard := m.limbo.readers.Enter()
+	guard := m.retired.readers.Enter()
 	defer guard.Leave()
 	text, ok := m.valueText(&k)
 	if ok {
@@ -46,7 +46,7 @@ func (m *Shared[K, V]) AppendTo(dst []byte, k K) ([]byte, bool) {
 	if m.values != isString && m.values != isBytes {
 		arg.Panicf("hashmap.Shared.AppendTo", "values are neither strings nor bytes: use Get")
 	}
-	guard := m.limbo.readers.Enter()
+	guard := m.retired.readers.Enter()
 	defer guard.Leave()
 	text, ok := m.valueText(&k)
 	return append(dst, text...), ok

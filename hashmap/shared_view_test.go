@@ -56,7 +56,7 @@ func testSharedViewStays[V string | []byte](t *testing.T) {
 				for range 3 * batchTexts {
 					succeed(m.Put("other", V(old)))
 				}
-				m.limbo.reclaim(m.base.Parent)
+				m.retired.reclaim(m.base.Parent)
 				close(done)
 			}()
 			<-done
@@ -67,14 +67,14 @@ func testSharedViewStays[V string | []byte](t *testing.T) {
 			if string(v) != old {
 				t.Errorf("%s: fn has %.20q", name, v)
 			}
-			if n := m.limbo.bytes.Load(); n < int64((3*batchTexts-1)*len(old)) {
+			if n := m.retired.bytes.Load(); n < int64((3*batchTexts-1)*len(old)) {
 				t.Errorf("%s: only %d bytes wait for fn", name, n)
 			}
 		}) {
 			t.Errorf("%s: View finds nothing", name)
 		}
 		churn()
-		if n := m.limbo.bytes.Load(); n != 0 {
+		if n := m.retired.bytes.Load(); n != 0 {
 			t.Errorf("%s: %d bytes wait for nobody", name, n)
 		}
 		m.Close()
@@ -97,7 +97,7 @@ func TestSharedViewEnds(t *testing.T) {
 		t.Error("View finds 2")
 	}
 	m.Delete(1)
-	if m.limbo.reclaim(m.base.Parent); m.limbo.bytes.Load() != 0 {
+	if m.retired.reclaim(m.base.Parent); m.retired.bytes.Load() != 0 {
 		t.Error("a guard is left")
 	}
 }

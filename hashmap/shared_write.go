@@ -124,7 +124,7 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	var texts [2]ref
 	old := m.appendTexts(texts[:0], m.slot(g, i))
 	vacate(x.e, g, i, textBytes(old...))
-	m.limbo.retire(m.base.Parent, old...)
+	m.retired.retire(m.base.Parent, old...)
 	return true
 }
 
@@ -163,7 +163,7 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 		storeRef(p, value)
 		hd := headOf(x.e)
 		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
-		m.limbo.retire(m.base.Parent, old)
+		m.retired.retire(m.base.Parent, old)
 		return nil
 	}
 	if m.keys != noText {

@@ -120,7 +120,7 @@ func TestRetiredBlocksAreNeverNowhere(t *testing.T) {
 		t.Error("collect did not wait")
 	}
 	b.retireList.mu.Lock()
-	if b.retireList.retired != 1 {
+	if b.retireList.queue.Len() != 1 {
 		t.Error("the block is neither retired nor free")
 	}
 	b.retireList.mu.Unlock()

@@ -1,14 +1,13 @@
 // Retire: epoch-based reclamation of blocks.
 //
-// Retired blocks wait in batches, on a retire list. A full batch ends the epoch. Its blocks are
-// freed once that epoch has passed, that is, every guard that was entered before the batch was full
-// has left. No call waits for that; later calls check it.
-//
-//	open batch --full--> | epoch 7 | epoch 8 | epoch 9 | --passed, oldest first--> central
+// Retired blocks wait in batches, on a retire list. A full batch is sealed, which ends the epoch.
+// Its blocks are freed once that epoch has passed, that is, every guard that was entered before
+// the batch was full has left. No call waits for that; later calls check it.
 
 package pool
 
 import (
+	"math"
 	"sync"
 	"unsafe"
 
@@ -19,27 +18,20 @@ import (
 // A retireList holds the retired blocks that are not free yet. mu guards its fields; it is taken
 // after central.mu.
 type retireList struct {
-	mu      sync.Mutex
-	open    []entry // retired since the last batch was closed
-	batches []batch // oldest first
-	retired int     // number of blocks in open and batches
-	sealed  uint    // number of batches closed so far
-}
-
-// A batch is retired blocks that are freed once the epoch has passed.
-type batch struct {
-	blocks []entry
-	status status // of the blocks
-	epoch  *epoch.Epoch
+	mu     sync.Mutex
+	queue  epoch.Queue[entry]
+	sealed uint // number of batches sealed so far
+	freed  uint // number of batches removed so far
 }
 
 const batchBlocks = 64
 
-// status returns the status of the blocks in open. It differs from the status of at least 252
-// batches before. So if a block is freed and retired concurrently, and its next owner retires it
-// again, the entry of the first Retire does not free it: it waits for the guards of the second.
-func (l *retireList) status() status {
-	return statusRetired + status(l.sealed%(statusOfCache-statusRetired))
+// statusOf returns the status of the blocks in a batch, by its number. It differs from the status
+// of at least 252 batches before. So if a block is freed and retired concurrently, and its next
+// owner retires it again, the entry of the first Retire does not free it: it waits for the guards
+// of the second.
+func statusOf(batch uint) status {
+	return statusRetired + status(batch%(statusOfCache-statusRetired))
 }
 
 // Enter returns a guard. A block that is retired after Enter is not handed out again before the
@@ -63,12 +55,8 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	}
 	l := &b.retireList
 	l.mu.Lock()
-	e, ok := b.retireAs(uintptr(p), l.status()) // under mu: one of two concurrent calls fails
-	if ok {
-		l.open = append(l.open, e)
-		l.retired++
-	}
-	full := len(l.open) >= batchBlocks
+	e, ok := b.retireAs(uintptr(p), statusOf(l.sealed)) // under mu: one of two concurrent calls fails
+	full := ok && l.queue.Add(e) >= batchBlocks
 	if full {
 		l.seal(b.epochs)
 	}
@@ -81,59 +69,57 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	}
 }
 
-// seal closes the open batch. mu is held.
+// seal seals the open batch. mu is held.
 func (l *retireList) seal(epochs *epoch.Domain) {
-	if len(l.open) > 0 {
-		l.batches = append(l.batches, batch{l.open, l.status(), epochs.Advance()})
-		l.open = nil
+	if l.queue.Seal(epochs) {
 		l.sealed++
 	}
 }
 
-// collect frees the blocks of takePassed, and reports whether there were any. It holds central.mu
-// throughout, so holders of central.mu see each block as either retired or free.
+// collect frees the blocks whose epoch has passed, and reports whether there were any. If all is
+// set, it first seals the open batch. It holds central.mu throughout, so holders of central.mu see
+// each block as either retired or free.
 func (b *Blocks) collect(all bool) bool {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	passed := b.retireList.takePassed(b.epochs, all)
-	for _, p := range passed {
-		b.returnTo(p.blocks, p.status)
+	for freed := false; ; freed = true {
+		blocks, st := b.retireList.takePassed(b.epochs, all)
+		if blocks == nil {
+			return freed
+		}
+		b.returnTo(blocks, st)
 	}
-	return len(passed) > 0
 }
 
-// takePassed removes the batches whose epoch has passed. If all is set, it first closes the open
-// batch.
-func (l *retireList) takePassed(epochs *epoch.Domain, all bool) (passed []batch) {
+// takePassed removes the oldest batch and returns its blocks and their status, or nil if its epoch
+// has not passed. If all is set, it first seals the open batch. The slice is valid until the next
+// call. central.mu is held.
+func (l *retireList) takePassed(epochs *epoch.Domain, all bool) ([]entry, status) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if all {
 		l.seal(epochs)
 	}
-	n := 0
-	for n < len(l.batches) && l.batches[n].epoch.Passed() {
-		l.retired -= len(l.batches[n].blocks)
-		n++
+	blocks, st := l.queue.Pop(math.MaxInt), statusOf(l.freed)
+	if blocks != nil {
+		l.freed++
 	}
-	if n > 0 {
-		passed = append(passed, l.batches[:n]...)
-		l.batches = append([]batch(nil), l.batches[n:]...)
-	}
-	return passed
+	return blocks, st
 }
 
-// due reports whether the open batch has blocks, or the epoch of another batch has passed.
-func (l *retireList) due() bool {
+// due reports whether collect would free blocks.
+func (l *retireList) due(epochs *epoch.Domain) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.open) > 0 || len(l.batches) > 0 && l.batches[0].epoch.Passed()
+	l.seal(epochs)
+	return l.queue.Passed()
 }
 
 // clear forgets all retired blocks.
 func (l *retireList) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open, l.batches, l.retired = nil, nil, 0
+	l.queue, l.freed = epoch.Queue[entry]{}, l.sealed
 }
 
 // mustBeUnguarded panics if a guard is held that may protect a block.

@@ -61,7 +61,7 @@ func (b *Blocks) count(call string) (live, retired int) {
 	b.eachCache(func(c *BlocksCache) { live -= c.len() })
 	b.retireList.mu.Lock()
 	defer b.retireList.mu.Unlock()
-	return max(live, 0), b.retireList.retired
+	return max(live, 0), b.retireList.queue.Len()
 }
 
 // exhausted reports whether no block is free except in caches, and collect would free none.
@@ -75,5 +75,5 @@ func (b *Blocks) exhausted() bool {
 			}
 		}
 	}
-	return !b.retireList.due()
+	return !b.retireList.due(b.epochs)
 }
