@@ -6,8 +6,10 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +21,11 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// documented is what docs/cache-server.md says of a server's memory, in bytes.
-func documented(m, buffers, conns int) int { return m/20*21 + buffers + conns*64<<10 + 64<<20 }
+// documented is what docs/cache-server.md says of a server's memory, in bytes. perConn is 64 KiB, and with TLS as
+// much again.
+func documented(m, buffers, conns, perConn int) int {
+	return m/20*21 + buffers + conns*perConn + 64<<20
+}
 
 // confined makes a command one that runs in a control group with a limit, and returns how often the kernel has
 // killed there. Without the right to make one, the command runs as it is.
@@ -67,17 +72,40 @@ func peakOf(t *testing.T, process *os.Process) (bytes int) {
 	return bytes << 10
 }
 
+// A deafConn says what its owner writes, and never lets it read.
+type deafConn struct {
+	net.Conn
+	ended <-chan struct{}
+}
+
+func (c deafConn) Read([]byte) (int, error) {
+	<-c.ended
+	return 0, io.EOF
+}
+
 // All kinds of slow clients together neither kill a server in a control group of the documented size, nor keep
 // others from being served.
 func TestStrangers(t *testing.T) {
+	t.Run("plain", func(t *testing.T) {
+		strangers(t, 64<<10, func(t *testing.T, address string) net.Conn { return dial(t, "tcp", address) })
+	})
+	t.Run("TLS", func(t *testing.T) {
+		cert, key := filepath.Join(t.TempDir(), "cert"), filepath.Join(t.TempDir(), "key")
+		pool := writeCertificate(t, cert, key)
+		strangers(t, 128<<10, func(t *testing.T, address string) net.Conn { return dialTLS(t, address, pool) }, "--tls-cert", cert, "--tls-key", key)
+	})
+}
+
+// strangers is TestStrangers of clients that connect by dialing, at perConn bytes each.
+func strangers(t *testing.T, perConn int, dialing func(t *testing.T, address string) net.Conn, flags ...string) {
 	const m, buffers, conns = 32 << 20, 16 << 20, 800
-	limit := documented(m, buffers, conns)
-	cmd := exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "-m", fmt.Sprint(m), "-c", fmt.Sprint(conns))
+	limit := documented(m, buffers, conns, perConn)
+	cmd := exec.Command(freehold.Must(os.Executable()), append([]string{"cache", "-l", "127.0.0.1:0", "-m", fmt.Sprint(m), "-c", fmt.Sprint(conns)}, flags...)...)
 	kills := confined(t, cmd, limit)
 	address, said := startServer(t, cmd)
 	value := strings.Repeat("x", 1_000_000)
 	set := func(key string) string { return fmt.Sprintf("set %s 0 0 %d\r\n%s\r\n", key, len(value), value) }
-	good := dial(t, "tcp", address)
+	good := dialing(t, address)
 	defer good.Close()
 	replies := bufio.NewReader(good)
 	ask := func(command, want string) {
@@ -108,13 +136,21 @@ func TestStrangers(t *testing.T) {
 		strings.Repeat("mg key19 v\r\n", 100),
 	}
 	for i := range conns - 1 {
-		conn := dial(t, "tcp", address)
-		defer conn.Close()
-		kind := kinds[i%len(kinds)]
+		kind := i % (len(kinds) + 2)
 		if i < 161 {
-			kind = kinds[0]
+			kind = 0
 		}
-		go io.WriteString(conn, kind) // which may block for ever
+		if kind >= len(kinds) { // silent, or in the middle of a handshake
+			conn := dial(t, "tcp", address)
+			defer conn.Close()
+			if kind > len(kinds) {
+				go tls.Client(deafConn{conn, t.Context().Done()}, &tls.Config{InsecureSkipVerify: true}).Handshake()
+			}
+			continue
+		}
+		conn := dialing(t, address)
+		defer conn.Close()
+		go io.WriteString(conn, kinds[kind]) // which may block for ever
 	}
 	for i := range 8 {
 		key := fmt.Sprint("good", i%5)
