@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -173,5 +174,26 @@ func strangers(t *testing.T, perConn int, dialing func(t *testing.T, address str
 	filetest.Must(t, cmd.Process.Signal(os.Interrupt))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// Large values of many sizes, whose memory does not fit the next ones, keep a server within its documented size.
+func TestResidentOfLargeValues(t *testing.T) {
+	const m, sets = 64 << 20, 1000
+	address, process := startCache(t, "-m", fmt.Sprint(m))
+	conn := dial(t, "tcp", address)
+	defer conn.Close()
+	value, sizes := make([]byte, 900_000), rand.New(rand.NewPCG(1, 2))
+	for i := range sets {
+		size := 20_000 + sizes.IntN(len(value)-20_000)
+		fmt.Fprintf(conn, "set key%d 0 0 %d noreply\r\n%s\r\n", i%500, size, value[:size])
+	}
+	if got := say(t, conn, "mn\r\n"); got != "MN\r\n" {
+		t.Errorf("%q", got)
+	}
+	peak, limit := peakOf(t, process), documented(m, 0, 0, 0) // the client has next to no buffers
+	t.Logf("at most %d MiB of %d", peak>>20, limit>>20)
+	if peak > limit {
+		t.Errorf("at most %d MiB resident, and %d are documented", peak>>20, limit>>20)
 	}
 }
