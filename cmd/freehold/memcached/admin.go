@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// stats replies with figures, under the names that memcached has for them.
+// stats replies with figures, under memcached's names.
 func (s *session) stats(words [][]byte, _ []byte) {
 	what := ""
 	if len(words) > 1 {
@@ -108,7 +108,7 @@ func (s *session) general() {
 	s.stat("log_worker_written", sent+skipped)
 	s.stat("log_watcher_sent", sent)
 	s.stat("log_watcher_skipped", skipped)
-	for _, name := range []string{ // what exporters look for and this server has none of
+	for _, name := range []string{ // names that exporters read, always 0 here
 		"auth_cmds", "auth_errors", "get_expired", "get_flushed", "hash_bytes", "listen_disabled_num", "lrutail_reflocked",
 		"time_in_listen_disabled_us", "conn_yields", "log_worker_dropped",
 	} {
@@ -116,7 +116,7 @@ func (s *session) general() {
 	}
 }
 
-// slabClass is stats slabs: one class that has all items, with the names that exporters ask for.
+// slabClass is stats slabs: one class with all items, under the names that exporters read.
 func (s *session) slabClass() {
 	st := s.cache.Stats()
 	t, _, _, _ := s.Server.totals()
@@ -150,7 +150,7 @@ func (s *session) settings() {
 	}
 }
 
-// flushAll clears the cache, now or at a later time. A later flush_all replaces one that waits.
+// flushAll clears the cache, now or after a delay. A later flush_all replaces a pending one.
 func (s *session) flushAll(words [][]byte, _ []byte) {
 	var after time.Duration
 	if len(words) > 1 && string(words[1]) != "noreply" {
@@ -166,8 +166,8 @@ func (s *session) flushAll(words [][]byte, _ []byte) {
 	s.reply("OK")
 }
 
-// memLimit changes the bound, in MiB, from an eighth of what the server began with to eight times as much,
-// which is as far as Resize goes.
+// memLimit changes the bound, in MiB. As in Resize, it may be from an eighth of the first bound to
+// eight times as much.
 func (s *session) memLimit(words [][]byte, _ []byte) {
 	mib, ok := parseUint32(words[1])
 	first := uint64(s.options.MaxBytes)
@@ -186,7 +186,7 @@ func (s *session) memLimit(words [][]byte, _ []byte) {
 
 func (s *session) version([][]byte, []byte) { s.reply("VERSION " + s.options.Version) }
 
-// verbosity is accepted for clients that set it. The server logs nothing of single commands.
+// verbosity has no effect, since the server does not log commands.
 func (s *session) verbosity(words [][]byte, _ []byte) {
 	if _, ok := parseUint(words[1]); !ok {
 		s.reply(badFormat)

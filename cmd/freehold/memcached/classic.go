@@ -1,4 +1,4 @@
-// Classic commands: those that memcached has had from its beginning.
+// Classic commands: the older half of memcached's text protocol.
 
 package memcached
 
@@ -10,14 +10,13 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// expired is the TTL of what has expired already.
+// expired is a TTL that has passed.
 const expired = -time.Second
 
-// relative is the largest number that a client's exptime gives in seconds from now; larger ones are
-// Unix times.
+// relative is the largest exptime in seconds from now. Larger ones are Unix times.
 const relative = 30 * 24 * 60 * 60
 
-// ttl returns the TTL that an exptime of the protocol means: 0 is forever.
+// ttl converts an exptime of the protocol to a TTL. 0 means forever in both.
 func ttl(exptime int64) time.Duration {
 	if exptime > relative {
 		exptime = max(min(exptime-time.Now().Unix(), 1<<31), 0)
@@ -28,7 +27,7 @@ func ttl(exptime int64) time.Duration {
 	return max(time.Duration(exptime)*time.Second, expired)
 }
 
-// flagBits is the part of an entry's flags that is the client's. The other bits are the server's.
+// flagBits are the client's bits of an entry's flags. The server has the others.
 const flagBits = 1<<32 - 1
 
 func (s *session) get(words [][]byte, _ []byte)  { s.fetch(words[1:], false) }
@@ -71,7 +70,7 @@ func (s *session) classicLookup(key []byte, e *cache.Entry, found, withCAS bool)
 	s.reply("END")
 }
 
-// fetchAndTouch is fetch, which also gives each key a TTL. The first word has it.
+// fetchAndTouch is fetch that also sets the TTL of each key. The first word is the exptime.
 func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
 	exptime, ok := parseInt(words[0])
 	if !ok {
@@ -103,8 +102,8 @@ func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
 	s.reply("END")
 }
 
-// touched calls f with the entry of key, if there is one, and gives it a TTL in the same step, if f
-// says so. f runs under a lock of the cache.
+// touched calls f with the entry of key, if there is one. If f returns true, touched sets the TTL
+// in the same step. f runs under a lock of the cache.
 func (s *session) touched(key []byte, life time.Duration, f func(e *cache.Entry) bool) (found bool) {
 	s.cache.Update(key, func(e *cache.Entry, is bool) cache.Change {
 		if found = is; !found || !f(e) {
@@ -116,7 +115,7 @@ func (s *session) touched(key []byte, life time.Duration, f func(e *cache.Entry)
 	return found
 }
 
-// areKeys reports whether all words of the line may be keys. If not, the reply to it is an error.
+// areKeys reports whether all words of the line may be keys. If not, it replies.
 func (s *session) areKeys() bool {
 	for word, rest := nextWord(s.text); len(word) > 0; word, rest = nextWord(rest) {
 		if len(word) > maxKey {
@@ -127,14 +126,14 @@ func (s *session) areKeys() bool {
 	return true
 }
 
-// spill writes the replies if there are many of them.
+// spill writes the replies if they have replyBytes.
 func (s *session) spill() {
 	if len(s.out) >= replyBytes {
 		s.flush()
 	}
 }
 
-// value appends an entry as get shows it.
+// value appends an entry in the form of get.
 func (s *session) value(key []byte, e *cache.Entry, withCAS bool) {
 	out := append(s.out, "VALUE "...)
 	out = append(out, key...)
@@ -151,7 +150,7 @@ func (s *session) value(key []byte, e *cache.Entry, withCAS bool) {
 	s.out = append(out, crlf...)
 }
 
-// store returns what runs set and its like: "set key flags exptime bytes [cas] [noreply]".
+// store returns the function of a storage command: "set key flags exptime bytes [cas] [noreply]".
 func store(mode byte) func(s *session, words [][]byte, data []byte) {
 	return func(s *session, words [][]byte, data []byte) {
 		flags, ok1 := parseUint32(words[2])
@@ -192,7 +191,7 @@ func (s *session) arithmetic(words [][]byte, down bool) {
 	s.out = append(strconv.AppendUint(s.out, n.value, 10), crlf...)
 }
 
-// delete takes a time of 0 as well, for old clients.
+// delete also accepts a time of 0, which old clients send.
 func (s *session) delete(words [][]byte, _ []byte) {
 	for i, w := range words[2:] {
 		if string(w) != "noreply" && (i > 0 || string(w) != "0") {
@@ -234,7 +233,7 @@ func (s *session) touch(words [][]byte, _ []byte) {
 	s.reply("NOT_FOUND")
 }
 
-// failed returns the result that an error of the cache is.
+// failed converts an error of the cache to a result.
 func failed(err error) result {
 	if errors.Is(err, cache.ErrTooLarge) {
 		return refused

@@ -1,4 +1,4 @@
-// Commands: the table of all, and how one of them is carried out.
+// Commands: the table of all commands, and how a session runs one.
 
 package memcached
 
@@ -10,8 +10,8 @@ import (
 // A command is a row of the table. Words are counted with the command's name.
 type command struct {
 	run         func(s *session, words [][]byte, data []byte)
-	least, most int  // words; 0 is any number of keys, in s.rest too
-	size        int  // the word that has the length of the data block; 0 is none
+	least, most int  // numbers of words; a most of 0 is any number of keys, the last ones in s.rest
+	size        int  // index of the word with the size of the data block; 0 if there is no block
 	noreply     bool // a last word beyond the least may be noreply, which drops the reply
 }
 
@@ -58,9 +58,9 @@ const (
 	outOfMemory = "SERVER_ERROR out of memory storing object"
 )
 
-// command carries out the command that words are, with the data block that after begins with. It
-// returns how many bytes of after it took. If the data block is not complete, it sets need to the
-// block's size and returns false.
+// command runs the command of a line. after is the input behind the line; it begins with the data
+// block, if the command has one. command returns the number of bytes of after that it used. If the
+// data block is incomplete, it sets need to the block's size and returns false.
 func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 	if len(words) == 0 {
 		s.reply("ERROR")
@@ -85,7 +85,7 @@ func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 
 var noreply = []byte("noreply")
 
-// perform runs the row of the table, once its data block is complete.
+// perform is command for a row of the table.
 func (s *session) perform(c *command, words [][]byte, after []byte) (used int, ok bool) {
 	if c.size == 0 {
 		c.run(s, words, nil)
@@ -111,8 +111,8 @@ func (s *session) perform(c *command, words [][]byte, after []byte) (used int, o
 	return used, true
 }
 
-// blockSize returns the size of a data block that the cache may take. Otherwise it replies, has the
-// block skipped, and returns false.
+// blockSize parses the size of the data block. If it is malformed or too large, blockSize replies
+// and returns false. The session skips a block that is too large.
 func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 	if len(words) <= c.size {
 		s.reply(badFormat)
@@ -130,7 +130,8 @@ func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 	return int(size), true
 }
 
-// refuse replies that a data block is refused before it has arrived. The session will skip the block.
+// refuse replies to a command whose data block is too large or finds no memory. The session skips
+// the block as it arrives.
 func (s *session) refuse(words [][]byte, size int, why result) {
 	s.skip = size + len(crlf)
 	key, name := words[1], string(words[0])
@@ -149,7 +150,7 @@ func (s *session) refuse(words [][]byte, size int, why result) {
 	}
 }
 
-// unknown replies to what is no command, and hangs up on web browsers.
+// unknown replies to an unknown command. It closes the connection of an HTTP client.
 func (s *session) unknown(words [][]byte) {
 	if bytes.HasPrefix(words[len(words)-1], []byte("HTTP/")) {
 		s.err = errRefused
@@ -158,7 +159,7 @@ func (s *session) unknown(words [][]byte) {
 	s.reply("ERROR")
 }
 
-// parseUint returns the number that a word is, in decimal.
+// parseUint parses a decimal number.
 func parseUint(word []byte) (n uint64, ok bool) {
 	if len(word) == 0 {
 		return 0, false
@@ -173,8 +174,8 @@ func parseUint(word []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// leadingUint returns the number that a value begins with, as strtoull reads it: white space may come before
-// it and must come after it, unless the value ends there.
+// leadingUint parses the number at the start of a value, as strtoull does. White space may precede
+// it; white space or the end of the value must follow it.
 func leadingUint(value []byte) (n uint64, ok bool) {
 	const space = " \t\n\v\f\r"
 	word := bytes.TrimLeft(value, space)
@@ -184,7 +185,7 @@ func leadingUint(value []byte) (n uint64, ok bool) {
 	return parseUint(bytes.TrimPrefix(word, []byte("+")))
 }
 
-// parseInt is parseUint of a number that may be negative.
+// parseInt is parseUint for numbers that may be negative.
 func parseInt(word []byte) (n int64, ok bool) {
 	digits := bytes.TrimPrefix(word, []byte("-"))
 	u, ok := parseUint(digits)
@@ -195,7 +196,7 @@ func parseInt(word []byte) (n int64, ok bool) {
 	return n, ok
 }
 
-// parseUint32 is parseUint of a number of 32 bits, such as a client's flags.
+// parseUint32 is parseUint for numbers of 32 bits, such as a client's flags.
 func parseUint32(word []byte) (n uint64, ok bool) {
 	n, ok = parseUint(word)
 	return n, ok && n <= math.MaxUint32

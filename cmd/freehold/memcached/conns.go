@@ -30,7 +30,7 @@ func (s *session) connections() {
 	}
 }
 
-// connection appends a line of stats conns, without its end if value is empty.
+// connection appends a line of stats conns, and leaves it open if value is empty.
 func (s *session) connection(id uint64, name, value string) {
 	s.out = append(strconv.AppendUint(append(s.out, "STAT "...), id, 10), ':')
 	s.out = append(append(s.out, name...), ' ')
@@ -39,7 +39,7 @@ func (s *session) connection(id uint64, name, value string) {
 	}
 }
 
-// clients returns the sessions of Serve.
+// clients returns the sessions with a network connection.
 func (s *Server) clients() (all []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

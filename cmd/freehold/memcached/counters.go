@@ -1,10 +1,10 @@
-// Counters: what each session counts, and their names in stats.
+// Counters of each session, and their names in stats.
 
 package memcached
 
 import "sync/atomic"
 
-// A counter is one of a session's. Those of misses follow from the others.
+// A counter is an index of counters. Stats computes misses from attempts and hits.
 type counter int
 
 const (
@@ -39,7 +39,7 @@ var counterNames = [numCounters]string{
 	"store_no_memory", "bytes_read", "bytes_written", "idle_kicks", "slow_kicks",
 }
 
-// counters are those of one session. Its goroutine adds; any may load.
+// counters are one session's. Its goroutine adds; any goroutine may load.
 type counters [numCounters]atomic.Uint64
 
 // count counts an attempt, and a hit if it was one.
@@ -50,7 +50,7 @@ func (s *session) count(hit bool, hits, attempts counter) {
 	}
 }
 
-// countEither counts one of two.
+// countEither counts yes if is, and no otherwise.
 func (s *session) countEither(is bool, yes, no counter) {
 	if !is {
 		yes = no
@@ -79,7 +79,7 @@ func (t *totals) add(c *counters) {
 	}
 }
 
-// since returns what was counted since another sum.
+// since returns the difference to an earlier sum.
 func (t *totals) since(before *totals) (d totals) {
 	for i := range t {
 		d[i] = t[i] - before[i]

@@ -6,10 +6,10 @@
 //	              |          overdue while others wait: its client is disconnected
 //	              refused after twice Options.Write
 //
-// A session has one grant at a time, for all that its command needs, so sessions cannot wait for each
-// other in a circle. Clients wait in two queues, which take turns: those that have completed a large
-// command or reply before, and all others. So any number of clients that never complete one delay the
-// rest by at most one of them at a time.
+// A session has at most one grant, for its command and the reply, so sessions cannot deadlock.
+// Clients wait in two queues that take turns: one for clients that have completed a large command
+// or reply before, one for all others. So clients that never complete one delay each of the rest by
+// one grant, however many they are.
 
 package memcached
 
@@ -25,30 +25,30 @@ const (
 	grantRate  = 4 << 20
 )
 
-// A grant is for one session's large buffers.
+// A grant is one session's permission to allocate large buffers.
 type grant struct {
 	bytes int
-	cut   func()    // disconnects the client; nil if that cannot be
-	due   time.Time // when it is overdue, once it is granted
-	ready chan bool // gets whether it is granted, once it has waited
+	cut   func()    // disconnects the client, or nil
+	due   time.Time // when a held grant becomes overdue
+	ready chan bool // receives the outcome of a wait
 }
 
-// grants has the grants of a server, and the clients that wait for one.
+// grants has the held grants of a server and the queues of waiting clients.
 type grants struct {
 	limit int
 
 	mu      sync.Mutex // guards the following
 	used    int
 	held    []*grant
-	queues  [2][]*grant // of clients that have not proved themselves, and of those that have
-	turn    int         // whose is the next
+	queues  [2][]*grant // of new clients, and of proven ones
+	turn    int         // the queue that is served next
 	timer   *time.Timer // of the next sweep
 	closed  bool
 	waited  uint64
 	refused uint64
 }
 
-// acquire grants g, or reports that it cannot within patience. Who has none, 0, does not wait.
+// acquire reports whether g was granted within patience. With a patience of 0, it does not wait.
 func (gs *grants) acquire(g *grant, proven bool, patience time.Duration) bool {
 	if !gs.enqueue(g, proven, patience > 0) {
 		return g.ready == nil
@@ -63,7 +63,7 @@ func (gs *grants) acquire(g *grant, proven bool, patience time.Duration) bool {
 	}
 }
 
-// enqueue grants g at once, and leaves ready nil, or reports whether g waits.
+// enqueue grants g and leaves ready nil, or queues it and returns true, or refuses it.
 func (gs *grants) enqueue(g *grant, proven, wait bool) (waits bool) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -83,7 +83,7 @@ func (gs *grants) enqueue(g *grant, proven, wait bool) (waits bool) {
 	return true
 }
 
-// giveUp ends the wait of g, and reports whether it was granted meanwhile.
+// giveUp takes g from its queue. It reports whether g was granted before that.
 func (gs *grants) giveUp(g *grant) bool {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -108,7 +108,7 @@ func (gs *grants) release(g *grant) {
 	gs.serve()
 }
 
-// give makes g one that is held.
+// give adds g to the held grants.
 func (gs *grants) give(g *grant) {
 	gs.used += g.bytes
 	g.due = time.Now().Add(grantGrace + time.Duration(g.bytes)*time.Second/grantRate)
@@ -133,7 +133,8 @@ func (gs *grants) serve() {
 	gs.sweep()
 }
 
-// sweep disconnects the clients of overdue grants while others wait, and again when the next is overdue.
+// sweep disconnects the clients of overdue grants if other clients wait, and sets the timer for the
+// next one.
 func (gs *grants) sweep() {
 	if gs.timer != nil {
 		gs.timer.Stop()
@@ -162,7 +163,7 @@ func (gs *grants) sweep() {
 	}
 }
 
-// close refuses all who wait, and who come later.
+// close refuses all waiting and later clients.
 func (gs *grants) close() {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -176,7 +177,7 @@ func (gs *grants) close() {
 	gs.sweep()
 }
 
-// figures returns the bytes that are granted, how many waited, and how many were refused.
+// figures returns the granted bytes, and the numbers of waits and refusals.
 func (gs *grants) figures() (used int, waited, refused uint64) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()

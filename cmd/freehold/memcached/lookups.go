@@ -1,9 +1,9 @@
-// Lookups: reads of a key each that a client has sent together, such as
+// Lookups: pipelined reads of one key each, such as
 //
 //	mg a v\r\nmg b v\r\nget c\r\n
 //
-// They are looked for together, which waits for the memory of several items at once, and answered in
-// their order. Other commands end a run of lookups, and so do reads that also write.
+// The cache looks for a run of them at once, so that the processor waits for several items at a
+// time. Replies are in order. Other commands end a run, and so do reads that also write.
 
 package memcached
 
@@ -13,10 +13,10 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// maxLookups is how many keys are looked for together: as many as the cache does.
+// maxLookups is the length of a run. GetMany has the same.
 const maxLookups = 16
 
-// lookups are those of a run.
+// lookups is a run.
 type lookups struct {
 	keys [maxLookups][]byte
 	all  [maxLookups]lookup
@@ -28,12 +28,12 @@ type lookup struct {
 	withCAS bool
 }
 
-// plainFlags are those of an mg that only reads, and counts as a read.
+// plainFlags are the flags with which mg only reads, and counts as an access.
 const plainFlags = "cfhklOqstv"
 
 var plainSet = setOf(plainFlags)
 
-// lookUp carries out the lookups that in begins with, and returns how many bytes they are.
+// lookUp runs the lookups at the start of in, and returns their length.
 func (s *session) lookUp(in []byte) (used int) {
 	n := 0
 	for ; n < maxLookups; n++ {
@@ -60,12 +60,12 @@ func (s *session) lookUp(in []byte) (used int) {
 	return used
 }
 
-// isLookup reports whether in may begin with one.
+// isLookup reports whether in may begin with a lookup.
 func isLookup(in []byte) bool {
 	return len(in) > 4 && (in[0] == 'm' && in[1] == 'g' && in[2] == ' ' || in[0] == 'g' && in[1] == 'e' && in[2] == 't')
 }
 
-// parse makes a line the lookup n, and reports whether it is one.
+// parse makes lookup n of a line. It returns false if the line is no lookup.
 func (ls *lookups) parse(n int, line []byte) bool {
 	name, rest := nextWord(line)
 	key, rest := nextWord(rest)
@@ -86,11 +86,11 @@ func (ls *lookups) parse(n int, line []byte) bool {
 	return false
 }
 
-// each calls f with each key in turn, and with the entry that the cache has of it. Where the replies
-// become many, it writes them before it goes on. Where fits refuses one, it calls f again with the same key.
-// What f leaves in later is carried out without a hold on the entry.
+// each calls f with each key in order, and its entry if the cache has one. It writes the replies
+// when they reach replyBytes. If fits refuses a reply, it calls f again with the same key. If f
+// sets later, it runs that mg after f, when the entry is no longer held.
 func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) {
-	var first cache.Entry // what a reply that did not fit has found of its entry, whose accesses it shows
+	var first cache.Entry // the entry of a reply that did not fit; h and l show its accesses
 	for next := 0; next < len(keys) && s.err == nil; s.spill() {
 		from, full := next, false
 		answer := func(e cache.Entry, found bool) {

@@ -12,14 +12,14 @@ import (
 
 // meta is the parsed line of a meta command.
 type meta struct {
-	key   []byte // as the cache has it
+	key   []byte // decoded
 	word  []byte // the key as the client wrote it
-	flags []byte // the rest of the line: words of a letter each, with its token
+	flags []byte // the rest of the line: words of a letter and its token
 
 	seen       letters // of flags
 	touchFirst bool    // T comes before R
 	touchLast  bool    // T comes after N
-	written    bool    // replies show the entry after the command, whatever the order of flags
+	written    bool    // replies show the stored entry, whatever the order of flags
 
 	life, fresh, recache time.Duration // T, N, R
 	clientFlags          uint64        // F
@@ -27,7 +27,7 @@ type meta struct {
 	mode                 byte          // M, or 0
 }
 
-// metaFlags are the letters that there are. All commands take all of them, as in memcached.
+// metaFlags are all flags. Each command accepts each of them.
 const metaFlags = "bcfhklqstuvxCDFIJLMNOPRT"
 
 var metaSet = setOf(metaFlags)
@@ -49,8 +49,8 @@ func setOf(all string) (set letters) {
 
 func (m *meta) has(letter byte) bool { return m.seen&(1<<(letter-'A')) != 0 }
 
-// parse reads the words of a line whose flags begin after the first ones. It replies and returns false
-// if they are wrong.
+// parse parses the current line, whose first words are not flags. It replies and returns false if
+// the line is wrong.
 func (s *session) parse(m *meta, words [][]byte, first int) bool {
 	m.word, m.key, m.delta = words[1], words[1], 1
 	flags := s.text
@@ -73,7 +73,7 @@ func (s *session) parse(m *meta, words [][]byte, first int) bool {
 	return problem == ""
 }
 
-// parseFlags reads all flags. It returns the reply to wrong ones.
+// parseFlags parses all flags. It returns the reply to the first wrong one, or "".
 func (m *meta) parseFlags(flags []byte) (problem string) {
 	m.flags = flags
 	n := 0
@@ -88,7 +88,7 @@ func (m *meta) parseFlags(flags []byte) (problem string) {
 	return problem
 }
 
-// flag reads one flag. It returns the reply to a wrong one.
+// flag parses one flag. It returns the reply to a wrong one, or "".
 func (m *meta) flag(word []byte) (problem string) {
 	letter, token := word[0], word[1:]
 	switch {
@@ -141,8 +141,7 @@ func parseTTL(token []byte) (time.Duration, bool) {
 	return ttl(exptime), ok
 }
 
-// result replies with a code, and the flags that are returned for any. Quiet commands have no reply
-// if the code is what the client expects.
+// result replies with a code and the returned flags. A quiet command has no reply of HD or EN.
 func (s *session) result(m *meta, code string, e *cache.Entry) {
 	if m.has('q') && (code == "HD" || code == "EN") {
 		return
@@ -152,7 +151,7 @@ func (s *session) result(m *meta, code string, e *cache.Entry) {
 	s.out = append(s.out, crlf...)
 }
 
-// echo appends the flags that a reply has. e is the entry, or nil if there is none.
+// echo appends the returned flags. e is the entry, or nil if there is none.
 func (s *session) echo(m *meta, e *cache.Entry) {
 	for f, rest := nextWord(m.flags); len(f) > 0; f, rest = nextWord(rest) {
 		switch f[0] {
@@ -170,7 +169,7 @@ func (s *session) echo(m *meta, e *cache.Entry) {
 	}
 }
 
-// echoEntry appends a flag that says something of the entry, and applies those that change it to e.
+// echoEntry appends a flag that shows a part of the entry. T changes e, so a later t shows it.
 func (s *session) echoEntry(m *meta, letter byte, e *cache.Entry) {
 	switch letter {
 	case 'c':
@@ -207,8 +206,8 @@ func (s *session) number(letter byte, n uint64) {
 	s.out = strconv.AppendUint(append(s.out, ' ', letter), n, 10)
 }
 
-// metaGet shows an entry, and may change it: T its TTL; N makes a missing one; R and the mark of md
-// let one client win the right to fetch it anew.
+// metaGet shows an entry, and may change it. T changes the TTL. N adds a missing entry. For an
+// entry that expires within R, or that md has marked, one client wins the right to fetch it anew.
 func (s *session) metaGet(words [][]byte, _ []byte) {
 	var m meta
 	if !s.parse(&m, words, 2) {
@@ -217,7 +216,7 @@ func (s *session) metaGet(words [][]byte, _ []byte) {
 	s.metaFetch(&m, &look{})
 }
 
-// shown returns the size of the value that the reply has.
+// shown returns the size of the value in the reply.
 func (m *meta) shown(e *cache.Entry) int {
 	if m.has('v') {
 		return len(e.Value)
@@ -225,7 +224,7 @@ func (m *meta) shown(e *cache.Entry) int {
 	return 0
 }
 
-// metaLookup is mg without flags that change an entry, of which the session has found e.
+// metaLookup is mg in a run of lookups, with the entry e. If the client may win e, it sets later.
 func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 	if found && m.winnable(e) {
 		s.later, s.look = m, look{before: *e, again: true}
@@ -245,13 +244,13 @@ func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 
 // A look is the state of an mg that takes several steps.
 type look struct {
-	before cache.Entry // as the first step has found it, but for its value; empty if mg has made it
-	again  bool        // nothing was shown, since the client may win the entry first
+	before cache.Entry // the entry at the first step, without its value; empty if mg has added it
+	again  bool        // nothing is shown yet: the client may win the entry first
 	wins   bool
 	made   bool
 }
 
-// metaFetch is mg of any kind.
+// metaFetch runs an mg.
 func (s *session) metaFetch(m *meta, l *look) {
 	s.counts[cmdMeta].Add(1)
 	s.tellFetchBefore(m.key)
@@ -278,20 +277,20 @@ func (s *session) metaFetch(m *meta, l *look) {
 	}
 }
 
-// metaRead shows the entry, if there is one, and touches it as the flags say. If the client may first win
-// it, it only sets again.
+// metaRead shows the entry, and touches it as the flags say. If the client may win the entry first,
+// metaRead only sets again.
 func (s *session) metaRead(m *meta, l *look) (found bool) {
 	isFirst := !l.again && !l.made
 	show := func(e cache.Entry) {
 		if isFirst {
 			l.before, isFirst = e, false
-			l.before.Value = nil // ends with the call
+			l.before.Value = nil // valid in this call only
 		}
 		l.again = !l.wins && m.winnable(&e)
 		if l.again || !s.fits(m.shown(&e)) {
 			return
 		}
-		e.Read, e.Idle = l.before.Read, l.before.Idle // not those of the first step
+		e.Read, e.Idle = l.before.Read, l.before.Idle // as before the first step
 		s.show(m, &e, l.wins)
 	}
 	l.again = false
@@ -311,8 +310,8 @@ func (s *session) metaRead(m *meta, l *look) (found bool) {
 	return found
 }
 
-// winnable reports whether the client may be told to fetch the entry anew. R is about the TTL that
-// the flags before it have left.
+// winnable reports whether a client may win the right to fetch the entry anew. A T before R counts:
+// R compares the new TTL.
 func (m *meta) winnable(e *cache.Entry) bool {
 	at := *e
 	if m.touchFirst {
@@ -322,7 +321,7 @@ func (m *meta) winnable(e *cache.Entry) bool {
 	return e.Flags&won == 0 && (low || e.Flags&stale != 0)
 }
 
-// win marks the entry as won, and reports whether it was this client that did.
+// win marks the entry as won, and reports whether this client has won it.
 func (s *session) win(m *meta) (wins bool) {
 	s.cache.Update(m.key, func(e *cache.Entry, found bool) cache.Change {
 		if wins = found && m.winnable(e); !wins {
@@ -334,7 +333,7 @@ func (s *session) win(m *meta) (wins bool) {
 	return wins
 }
 
-// make makes an empty entry, won by this client, and reports whether it did.
+// make adds an empty entry that this client has won. It returns false if there is one.
 func (s *session) make(m *meta) bool {
 	added, _ := s.cache.Add(m.key, cache.Entry{Flags: won, TTL: m.fresh})
 	return added
@@ -364,7 +363,7 @@ func (s *session) show(m *meta, e *cache.Entry, wins bool) {
 	}
 }
 
-// metaSet is all storage commands in one.
+// metaSet is ms, for all storage commands.
 func (s *session) metaSet(words [][]byte, data []byte) {
 	var m meta
 	if !s.parse(&m, words, 3) {
@@ -389,7 +388,7 @@ func (s *session) metaSet(words [][]byte, data []byte) {
 	s.metaReply(&m, r, &w.result)
 }
 
-// metaReply replies with a result. e is what was stored, if it was.
+// metaReply replies with a result. e is the stored entry, or nil.
 func (s *session) metaReply(m *meta, r result, e *cache.Entry) {
 	if r >= refused {
 		s.reply(metaReplies[r])
@@ -425,7 +424,7 @@ func (s *session) metaDelete(words [][]byte, _ []byte) {
 	s.metaReply(&m, r, nil)
 }
 
-// delete is what md does to the entry that is there.
+// delete applies md to the entry.
 func (m *meta) delete(e *cache.Entry) cache.Change {
 	if !m.has('I') && !m.has('x') {
 		return cache.Remove
@@ -442,7 +441,7 @@ func (m *meta) delete(e *cache.Entry) cache.Change {
 	return cache.Store
 }
 
-// metaArithmetic is incr and decr in one.
+// metaArithmetic is ma, for incr and decr.
 func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 	var m meta
 	if !s.parse(&m, words, 2) {
@@ -480,7 +479,7 @@ func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 	}
 }
 
-// metaDebug shows what the server knows of an entry, but its value.
+// metaDebug shows all of an entry except its value.
 func (s *session) metaDebug(words [][]byte, _ []byte) {
 	var m meta
 	if !s.parse(&m, words, 2) {

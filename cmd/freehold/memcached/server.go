@@ -17,18 +17,18 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// Options are a server's limits. All are required but Idle.
+// Options are a server's limits. All are required except Idle and NoWatch.
 type Options struct {
-	MaxBytes int           // what the cache was made with
+	MaxBytes int           // of the cache's options
 	MaxItem  int           // bytes of a key with its value
-	MaxConns int           // connections beyond are told so and closed
-	Write    time.Duration // a client that takes no reply for that long is disconnected; it waits for memory for twice as long
-	Idle     time.Duration // a client that sends nothing for that long is disconnected; 0 is never
+	MaxConns int           // connections beyond it get an error and are closed
+	Write    time.Duration // a client that takes no reply for so long is disconnected; clients wait for memory up to twice as long
+	Idle     time.Duration // a client that sends nothing for so long is disconnected; 0 is never
 
-	// Heap has the memory of commands and replies: 56 KiB for each connection, and more for commands and
-	// replies beyond 16 KiB. Buffers bounds that memory of all clients together, in bytes, and is at
-	// least LeastBuffers(MaxItem). A client that keeps some of it while others wait is disconnected
-	// after a second, and a second more for each 4 MiB.
+	// Heap has the memory of commands and replies: 56 KiB for each connection, and large buffers
+	// for commands and replies beyond 16 KiB. Buffers is the bound, in bytes, of all large buffers
+	// together, at least LeastBuffers(MaxItem). A client that keeps a large buffer while other
+	// clients wait is disconnected after a second, and a second more for each 4 MiB.
 	Heap    freehold.Allocator
 	Buffers int
 
@@ -37,7 +37,7 @@ type Options struct {
 	NoWatch bool   // refuse the command watch
 }
 
-// LeastBuffers returns the least that Options.Buffers may be: the largest command with the largest reply.
+// LeastBuffers returns the minimum of Options.Buffers: the largest command and the largest reply.
 func LeastBuffers(maxItem int) int { return 2 * (maxItem + 8<<10) }
 
 // A Server serves one cache to any number of connections.
@@ -48,7 +48,7 @@ type Server struct {
 
 	watchers watchers
 	grants   grants
-	dumping  sync.Mutex // held while keys are listed, which keeps memory of the cache
+	dumping  sync.Mutex // held while keys are listed, since a list pins memory of the cache
 
 	mu         sync.Mutex // guards the following
 	sessions   map[*session]struct{}
@@ -58,7 +58,7 @@ type Server struct {
 	cacheAt    cache.Stats
 	opened     uint64
 	rejected   uint64
-	handshakes uint64      // that failed
+	handshakes uint64      // failed ones
 	flush      *time.Timer // of flush_all with a delay
 	flushDue   time.Time   // when that is, or zero
 	snapshots  [2]uint64   // written, and failed
@@ -74,8 +74,8 @@ func New(c *cache.Cache, o Options) *Server {
 	}
 }
 
-// Session serves a client that is connected by conn until it leaves, which is no error, or until conn
-// fails. It does not close conn. Deadlines and the limit on connections are those of Serve alone.
+// Session serves the client of conn until it leaves, and returns nil, or until conn fails. It does
+// not close conn. Deadlines and the limit on connections apply to Serve alone.
 func (s *Server) Session(conn io.ReadWriter) error {
 	se := &session{Server: s, conn: conn}
 	if !s.enter(se, 0) {
@@ -85,7 +85,7 @@ func (s *Server) Session(conn io.ReadWriter) error {
 	return se.run()
 }
 
-// enter adds a session unless there are too many. limit is 0 for none.
+// enter adds a session unless there are limit sessions already. A limit of 0 is none.
 func (s *Server) enter(se *session, limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,12 +108,12 @@ func (s *Server) leave(se *session) {
 	s.done.Done()
 }
 
-// Serve accepts connections until l is closed, whose error it returns: [net.ErrClosed], if all is
-// well. It may be called with several listeners.
+// Serve accepts connections until l fails, and returns the error, which is [net.ErrClosed] once l
+// is closed. Several calls may serve several listeners.
 func (s *Server) Serve(l net.Listener) error {
 	for {
 		conn, err := l.Accept()
-		var temporary interface{ Temporary() bool } // out of file descriptors, for one
+		var temporary interface{ Temporary() bool } // such as out of file descriptors
 		switch {
 		case errors.As(err, &temporary) && temporary.Temporary() && !errors.Is(err, net.ErrClosed):
 			time.Sleep(10 * time.Millisecond)
@@ -136,7 +136,7 @@ func (s *Server) serve(conn net.Conn) {
 	se := &session{Server: s, conn: d}
 	secret, isTLS := conn.(handshaker)
 	if !s.enter(se, s.options.MaxConns) {
-		if !isTLS { // a handshake would take as much as serving does
+		if !isTLS { // a handshake for the error would cost as much as a session
 			conn.SetWriteDeadline(time.Now().Add(s.options.Write))
 			io.WriteString(conn, "ERROR Too many open connections\r\n")
 		}
@@ -158,13 +158,13 @@ func (s *Server) serve(conn net.Conn) {
 	se.tellConnection("conn_close", " reason="+reason)
 }
 
-// A handshaker is a connection that is to agree on keys first, such as [tls.Conn].
+// A handshaker is a connection that begins with a handshake, such as [tls.Conn].
 type handshaker interface {
 	HandshakeContext(ctx context.Context) error
 }
 
-// handshake reports whether a client has shown in time who it is. A connection counts against MaxConns
-// meanwhile.
+// handshake reports whether the handshake has succeeded in time. Its connection counts against
+// MaxConns.
 func (s *Server) handshake(c handshaker) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
 	defer cancel()
@@ -177,18 +177,18 @@ func (s *Server) handshake(c handshaker) bool {
 	return err == nil
 }
 
-// failedHandshakes returns how many handshakes have failed.
+// failedHandshakes returns the number of failed handshakes.
 func (s *Server) failedHandshakes() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.handshakes
 }
 
-// handshakeTime is how long a client may take to agree on keys.
+// handshakeTime is the time limit of a handshake.
 const handshakeTime = 10 * time.Second
 
-// Shutdown ends all sessions once they have replied to what they have read, and those that have not
-// ended when ctx is done at once. Close the listeners before.
+// Shutdown ends each session after it has replied to the commands that it has read. When ctx is
+// done, it closes the connections of the remaining ones. Close the listeners first.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -207,7 +207,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.done.Wait()
 }
 
-// clear clears the cache after some time, and drops an earlier order to do so.
+// clear clears the cache after a delay, and cancels an earlier order.
 func (s *Server) clear(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,18 +238,18 @@ func (s *Server) carryOut(order *time.Timer) {
 	}
 }
 
-// FlushDue returns when a flush_all with a delay is due, and the zero time if none is. It is for a snapshot.
+// FlushDue returns the time of a pending flush_all, or the zero time. A snapshot stores it.
 func (s *Server) FlushDue() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.flushDue
 }
 
-// FlushAt is a flush_all at that time, which FlushDue of an earlier process has returned. A time that has passed
-// is at once.
+// FlushAt orders a flush_all at a time that FlushDue of an earlier process has returned. If the
+// time has passed, it clears the cache at once.
 func (s *Server) FlushAt(t time.Time) { s.clear(time.Until(t)) }
 
-// Saved counts a snapshot that was written, or could not be, for stats.
+// Saved counts a snapshot for stats. err is the error of a failed one.
 func (s *Server) Saved(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,8 @@ func (s *Server) Saved(err error) {
 	}
 }
 
-// saved returns how many snapshots were written and how many failed, and the Unix time of the last, or 0.
+// saved returns the numbers of written and failed snapshots, and the Unix time of the last one
+// written, or 0.
 func (s *Server) saved() (written, failed, last uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +269,8 @@ func (s *Server) saved() (written, failed, last uint64) {
 	return s.snapshots[0], s.snapshots[1], last
 }
 
-// totals returns what was counted since the last reset, and the figures of connections.
+// totals returns the counters since the last reset, and the numbers of open, accepted and rejected
+// connections.
 func (s *Server) totals() (t totals, conns int, opened, rejected uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +278,7 @@ func (s *Server) totals() (t totals, conns int, opened, rejected uint64) {
 	return sum.since(&s.base), len(s.sessions), s.opened, s.rejected
 }
 
-// sum returns all that was ever counted. The caller holds mu.
+// sum returns the counters since the start. The caller holds mu.
 func (s *Server) sum() totals {
 	t := s.gone
 	for se := range s.sessions {
@@ -285,7 +287,7 @@ func (s *Server) sum() totals {
 	return t
 }
 
-// reset makes all counters begin anew.
+// reset sets all counters to 0.
 func (s *Server) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,7 +295,7 @@ func (s *Server) reset() {
 	s.cacheAt = s.cache.Stats()
 }
 
-// counted returns the counters of the cache's figures since the last reset.
+// counted returns st with its counters since the last reset.
 func (s *Server) counted(st cache.Stats) cache.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,7 +305,7 @@ func (s *Server) counted(st cache.Stats) cache.Stats {
 	return st
 }
 
-// each calls f with all connections of Serve. The caller holds mu.
+// each calls f with each network connection. The caller holds mu.
 func (s *Server) each(f func(c net.Conn)) {
 	for se := range s.sessions {
 		if d, ok := se.conn.(*deadlined); ok {
@@ -312,7 +314,7 @@ func (s *Server) each(f func(c net.Conn)) {
 	}
 }
 
-// deadlined is a connection whose reads and writes fail when they take too long.
+// deadlined is a connection with time limits on reads and writes.
 type deadlined struct {
 	net.Conn
 	write, idle   time.Duration
@@ -343,7 +345,7 @@ func (d *deadlined) isCut() bool {
 	return d.wasCut
 }
 
-// close calls f with the connection, and leaves the deadline of its reads alone from then on.
+// close calls f with the connection. After it, reads do not change their deadline.
 func (d *deadlined) close(f func(net.Conn)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -358,7 +360,7 @@ func (d *deadlined) isClosing() bool {
 	return d.closing
 }
 
-// waitForever makes reads wait for any time, unless close was called.
+// waitForever removes the deadline of reads, unless close was called.
 func (d *deadlined) waitForever() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -378,8 +380,8 @@ func (d *deadlined) Read(p []byte) (int, error) {
 	return d.Conn.Read(p)
 }
 
-// Write sets a deadline from time to time only, since that costs as much as a short command: one of
-// twice the time, when half of it has passed.
+// Write sets a deadline of twice the limit, and a new one when half of it has passed. To set one
+// for each Write would cost as much as a short command.
 func (d *deadlined) Write(p []byte) (int, error) {
 	now := time.Now()
 	d.wrote.Store(now.UnixNano())

@@ -3,9 +3,9 @@
 //	buf  |  done  | complete commands | a part of one | room |
 //	              ^ from                              ^ to     the next Read fills the room
 //
-// Each Read is followed by all commands that are complete, and by one Write of their replies. A session has
-// buffers of its own for both. What is larger goes to blocks of the server's heap, for which it has a grant:
-// see grants.go.
+// After each Read, the session runs all complete commands, and sends their replies by one Write. It
+// has a buffer of its own for input and one for replies. Larger commands and replies take blocks of
+// the server's heap, for which the session needs a grant: see grants.go.
 
 package memcached
 
@@ -20,54 +20,54 @@ import (
 
 const (
 	bufferBytes = 16 << 10 // of a session's own buffer
-	outBytes    = 40 << 10 // of its own replies: almost replyBytes, one more of as much, and its head
+	outBytes    = 40 << 10 // of its own reply buffer: two times replyBytes, and a head
 	ownBytes    = bufferBytes + outBytes
-	replyBytes  = 16 << 10 // replies of a batch are written when they are longer, and one that is needs a grant
-	replyHead   = 1 << 10  // the most that a reply has beside a value
-	maxLine     = 2048     // bytes of a command's line, but of get and its like
+	replyBytes  = 16 << 10 // waiting replies are written at this size; a larger reply needs a grant
+	replyHead   = 1 << 10  // most bytes of a reply besides its value
+	maxLine     = 2048     // bytes of a line, except of commands with any number of keys
 	maxKey      = 250
-	maxWords    = 24 // that a line is split into at a time
+	maxWords    = 24 // that split finds in one call
 )
 
-// A session serves one client. One goroutine runs it; others read counts alone.
+// A session serves one client. One goroutine runs it; others only read counts.
 type session struct {
 	*Server
 	conn     io.ReadWriter
 	id       uint64   // in the order of their beginnings
-	watcher  *watcher // if the client watches
-	memory   []byte   // a block that has own and ownOut
+	watcher  *watcher // nil unless the client watches
+	memory   []byte   // the block with own and ownOut
 	own      []byte   // the session's own buffer
 	buf      []byte   // own, or inBlock
 	from, to int
 
-	scanned int // bytes of the command at from that have no end of line
-	need    int // bytes from from on that the command takes, if it is known
-	skip    int // bytes of a refused data block that are still to come
+	scanned int // bytes from from on that have no newline
+	need    int // bytes of the command at from with its data block, 0 if unknown
+	skip    int // bytes of a refused data block that have not arrived
 
-	text    []byte // the line of the command that is carried out
+	text    []byte // the line of the current command
 	words   [maxWords][]byte
-	rest    []byte // of text, beyond words
+	rest    []byte // the part of text after words
 	lookups lookups
-	later   *meta // an mg that may win its entry, which look is about
+	later   *meta // an mg that may win its entry, with its state in look
 	look    look
 	key     [maxKey]byte
-	ownOut  []byte // the session's own replies, empty
+	ownOut  []byte // the session's own reply buffer, of length 0
 	out     []byte // ownOut, or outBlock
-	noReply int    // where in out the replies begin to the command that is carried out
-	short   int    // bytes that a reply needs and out has no room for
+	noReply int    // length of out before the reply to the current command
+	short   int    // bytes that a reply needs for which out has no room
 	scratch []byte
-	joined  []byte // a block that has the value of an append or prepend
+	joined  []byte // a block with the new value of an append or prepend
 	err     error  // why the session ends
 	counts  counters
 
-	grant    *grant // for the following, or nil
-	free     int    // bytes of the grant, for outBlock
+	grant    *grant // for inBlock and outBlock, or nil
+	free     int    // bytes of the grant that outBlock may take
 	inBlock  []byte
 	outBlock []byte
-	proven   bool // a grant was released in time
+	proven   bool // the session has completed a large command or reply
 }
 
-// errQuit ends a session in order, and errRefused one whose client does not speak the protocol.
+// errQuit ends a session at the client's request, errRefused one whose client breaks the protocol.
 var (
 	errQuit    = errors.New("memcached: the client has quit")
 	errRefused = errors.New("memcached: the client was refused")
@@ -89,7 +89,7 @@ func (s *session) run() error {
 	return s.err
 }
 
-// reason returns why the session has ended, as watchers are told.
+// reason returns why the session ended, in the words of watch connevents.
 func (s *session) reason() string {
 	d, ok := s.conn.(*deadlined)
 	switch {
@@ -121,7 +121,7 @@ func (s *session) fill() {
 	case s.from > 0 && (s.to == len(s.buf) || s.from+s.need > len(s.buf)):
 		s.to = copy(s.buf, s.buf[s.from:s.to])
 		s.from = 0
-	case s.to == len(s.buf): // a line of keys, whose replies need a grant while it holds one
+	case s.to == len(s.buf): // a long line of keys: its grant includes a reply
 		if most := s.mostCommand(); !s.grow(most, most+replyHead) {
 			s.fail(outOfMemory)
 			return
@@ -136,8 +136,8 @@ func (s *session) fill() {
 // mostCommand returns the bytes of the longest command: a line with its data block, or a line of keys.
 func (s *session) mostCommand() int { return maxLine + len(crlf) + s.options.MaxItem + len(crlf) }
 
-// grow gives the buffer room for n bytes in all, and the reply room for forReply bytes. It may wait. It
-// reports false if there is no memory.
+// grow replaces the buffer by a block of n bytes. The grant includes forReply bytes for a reply.
+// grow may wait for memory, and returns false if there is none.
 func (s *session) grow(n, forReply int) bool {
 	if s.outBlock != nil {
 		s.flush()
@@ -155,7 +155,7 @@ func (s *session) grow(n, forReply int) bool {
 	return true
 }
 
-// shrink goes back to the session's own buffer once the bytes that have arrived fit into it.
+// shrink returns to the session's own buffer once the unread input fits.
 func (s *session) shrink() {
 	if s.inBlock == nil || s.to-s.from > bufferBytes || s.need > bufferBytes {
 		return
@@ -167,7 +167,8 @@ func (s *session) shrink() {
 	s.endGrant()
 }
 
-// acquire gets a grant of n bytes, unless the session has one with n bytes left.
+// acquire reports whether the session has n free bytes of a grant. Without a grant, it requests
+// one.
 func (s *session) acquire(n int, wait bool) bool {
 	if s.grant != nil {
 		return n <= s.free
@@ -180,7 +181,7 @@ func (s *session) acquire(n int, wait bool) bool {
 		if !wait {
 			return false
 		}
-		if s.flush(); !s.grants.acquire(g, s.proven, 2*s.options.Write) { // the client may need the replies to go on
+		if s.flush(); !s.grants.acquire(g, s.proven, 2*s.options.Write) { // the client may wait for the replies
 			return false
 		}
 	}
@@ -188,7 +189,7 @@ func (s *session) acquire(n int, wait bool) bool {
 	return true
 }
 
-// block returns memory of the grant, or nil.
+// block allocates n bytes, which the grant covers, or returns nil.
 func (s *session) block(n int) []byte {
 	b, err := s.options.Heap.Alloc(n, 1)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *session) block(n int) []byte {
 	return b
 }
 
-// endGrant releases the grant when nothing is left that it is for.
+// endGrant releases the grant once both blocks are freed.
 func (s *session) endGrant() {
 	if s.grant != nil && s.inBlock == nil && s.outBlock == nil {
 		s.grants.release(s.grant)
@@ -205,7 +206,7 @@ func (s *session) endGrant() {
 	}
 }
 
-// giveBack frees the blocks of a session that ends.
+// giveBack frees all memory of a session that ends.
 func (s *session) giveBack() {
 	s.release()
 	if s.inBlock != nil {
@@ -219,8 +220,8 @@ func (s *session) giveBack() {
 	}
 }
 
-// fits reports whether the replies have room for one of a value of n bytes. If not, the command must change
-// nothing and try again when again says so.
+// fits reports whether out has room for a reply with a value of n bytes. If not, the command must
+// change nothing, and run once more if again returns true.
 func (s *session) fits(n int) bool {
 	n += replyHead
 	switch {
@@ -235,7 +236,8 @@ func (s *session) fits(n int) bool {
 	return false
 }
 
-// again reports whether a reply did not fit, and now does: the command must be tried again. It may wait.
+// again makes room for a reply that did not fit. It returns true if the command must run once more.
+// It may wait.
 func (s *session) again() bool {
 	n := s.short
 	if s.short = 0; n == 0 {
@@ -247,7 +249,7 @@ func (s *session) again() bool {
 	return s.err == nil
 }
 
-// useBlock moves the replies to a block of n bytes, for which there is a grant.
+// useBlock moves the replies to a block of n bytes, which the grant covers.
 func (s *session) useBlock(n int) bool {
 	b := s.block(n)
 	if b == nil {
@@ -259,8 +261,7 @@ func (s *session) useBlock(n int) bool {
 	return true
 }
 
-// batch carries out all commands that are complete. What arrives together with an error of the
-// connection is carried out as well.
+// batch runs all complete commands, even if the connection has failed behind them.
 func (s *session) batch() {
 	failed := s.err
 	s.err = nil
@@ -271,7 +272,8 @@ func (s *session) batch() {
 	}
 }
 
-// step carries out one command, and reports whether there was one.
+// step runs one command, or skips refused data. It returns false if the input has no complete
+// command.
 func (s *session) step() bool {
 	in := s.buf[s.from:s.to]
 	if n := min(s.skip, len(in)); n > 0 {
@@ -311,7 +313,7 @@ func (s *session) step() bool {
 	return true
 }
 
-// freeJoined frees the value that the command has joined, if it has.
+// freeJoined frees the value of an append or prepend, if there is one.
 func (s *session) freeJoined() {
 	if s.joined != nil {
 		s.options.Heap.Free(s.joined)
@@ -346,7 +348,8 @@ func hasKeys(line []byte) bool {
 	return ok && c.most == 0
 }
 
-// split returns the first words of a line, until the next split. The rest of the line is in rest.
+// split returns the first words of a line, and sets rest to the rest of it. The words are valid
+// until the next split.
 func (s *session) split(line []byte) [][]byte {
 	n := 0
 	for ; n < maxWords; n++ {
@@ -358,7 +361,7 @@ func (s *session) split(line []byte) [][]byte {
 	return s.words[:n]
 }
 
-// nextWord returns the first word of a line, which is empty at its end, and what follows.
+// nextWord returns the first word of a line and the rest. At the end of a line the word is empty.
 func nextWord(line []byte) (word, rest []byte) {
 	for len(line) > 0 && line[0] == ' ' {
 		line = line[1:]

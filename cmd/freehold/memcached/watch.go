@@ -1,9 +1,9 @@
-// Watchers: clients that are told what others do.
+// Watchers: clients that see the commands of others as lines.
 //
 //	session --tell--> lines of each watcher --> its own goroutine --> its connection
 //
-// Nobody waits for a watcher: a line for which there is no room is skipped, and the next one that is not
-// comes after a line that says how many were. Without watchers, an event costs one load.
+// No session waits for a watcher. A line without room is skipped, and the next line with room
+// follows a line with the number of skipped ones. Without watchers, an event costs one load.
 
 package memcached
 
@@ -32,18 +32,18 @@ const (
 
 var kindNames = map[string]kinds{
 	"fetchers": fetchers, "mutations": mutations, "evictions": evictions, "connevents": connevents,
-	"rawcmds": 0, "sysevents": 0, "proxyreqs": 0, "proxyevents": 0, "proxyuser": 0, // what this server has none of
+	"rawcmds": 0, "sysevents": 0, "proxyreqs": 0, "proxyevents": 0, "proxyuser": 0, // kinds that this server does not have
 }
 
 const (
 	maxWatchers  = 20
-	watcherBytes = 256 << 10 // of lines that a watcher has not taken yet
-	skippedBytes = 32        // for the line that says how many were skipped
+	watcherBytes = 256 << 10 // of lines that are not written yet
+	skippedBytes = 32        // for the line skipped=N
 )
 
-// watchers are those of a server.
+// watchers are the watchers of a server.
 type watchers struct {
-	wanted atomic.Uint32 // kinds of all
+	wanted atomic.Uint32 // the kinds of all watchers
 
 	mu            sync.Mutex // guards the following
 	all           []*watcher
@@ -52,7 +52,7 @@ type watchers struct {
 	sent, skipped uint64
 }
 
-// A watcher is one client's.
+// A watcher has the lines for one client.
 type watcher struct {
 	kinds kinds
 	ready chan struct{}
@@ -62,11 +62,10 @@ type watcher struct {
 	skipped uint64
 }
 
-// wants reports whether anybody watches events of a kind.
+// wants reports whether a watcher takes events of a kind.
 func (ws *watchers) wants(k kinds) bool { return kinds(ws.wanted.Load())&k != 0 }
 
-// tell appends a line to those of the watchers of a kind. text appends what the line has after its time and
-// number.
+// tell adds a line for each watcher of a kind. text appends the part after the time and the number.
 func (ws *watchers) tell(k kinds, text func(line []byte) []byte) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -88,7 +87,7 @@ func (ws *watchers) tell(k kinds, text func(line []byte) []byte) {
 	}
 }
 
-// add reports whether there was room for a line.
+// add adds a line. It returns false if there is no room.
 func (w *watcher) add(line []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +107,7 @@ func (w *watcher) add(line []byte) bool {
 	return true
 }
 
-// take returns the lines that are there, and keeps the memory of others for the next.
+// take returns the lines, and reuses the memory of others for the next ones.
 func (w *watcher) take(others []byte) (lines []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +134,7 @@ func (ws *watchers) leave(w *watcher) {
 	ws.count()
 }
 
-// count sets which kinds are wanted. The caller holds mu.
+// count updates wanted. The caller holds mu.
 func (ws *watchers) count() {
 	all := kinds(0)
 	for _, w := range ws.all {
@@ -144,7 +143,7 @@ func (ws *watchers) count() {
 	ws.wanted.Store(uint32(all))
 }
 
-// figures returns how many watchers there are, and how many lines they were sent, and not sent.
+// figures returns the numbers of watchers, of lines sent to them, and of lines skipped.
 func (ws *watchers) figures() (n int, sent, skipped uint64) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -178,7 +177,7 @@ func (s *session) startWatching(words [][]byte, _ []byte) {
 	}
 }
 
-// watch writes lines until the client leaves. What the client says is dropped.
+// watch writes lines until the client leaves. It drops all input.
 func (s *session) watch() {
 	d, isConn := s.conn.(*deadlined)
 	if isConn {
@@ -200,7 +199,7 @@ func (s *session) watch() {
 	<-done
 }
 
-// writeLines writes a watcher's lines until left is closed, or the client takes none.
+// writeLines writes a watcher's lines until left is closed or a write fails.
 func (s *session) writeLines(left chan struct{}) {
 	var lines []byte
 	for {
@@ -218,12 +217,12 @@ func (s *session) writeLines(left chan struct{}) {
 	}
 }
 
-// appendEscaped appends a key as URLs have it, a space as %20.
+// appendEscaped appends a key in the encoding of URLs, with a space as %20.
 func appendEscaped(b, key []byte) []byte {
 	return append(b, strings.ReplaceAll(url.QueryEscape(string(key)), "+", "%20")...)
 }
 
-// tellFetch tells that the session has looked for a key. size is that of its value.
+// tellFetch tells watchers of a lookup. size is the size of the value.
 func (s *session) tellFetch(key []byte, found bool, size int) {
 	if !s.watchers.wants(fetchers) {
 		return
@@ -235,7 +234,7 @@ func (s *session) tellFetch(key []byte, found bool, size int) {
 	})
 }
 
-// tellFetchBefore is tellFetch of what a command finds that is about to change it.
+// tellFetchBefore is tellFetch for a command that will change the entry.
 func (s *session) tellFetchBefore(key []byte) {
 	if !s.watchers.wants(fetchers) {
 		return
@@ -250,7 +249,7 @@ var (
 	storeNames  = map[byte]string{setMode: "set", addMode: "add", replaceMode: "replace", appendMode: "append", prependMode: "prepend", casMode: "cas"}
 )
 
-// tellStore tells how a write ended.
+// tellStore tells watchers the result of a write.
 func (s *session) tellStore(key []byte, r result, command string, ttl int64, size int) {
 	if !s.watchers.wants(mutations) {
 		return
@@ -264,13 +263,13 @@ func (s *session) tellStore(key []byte, r result, command string, ttl int64, siz
 	})
 }
 
-// appendWho appends what lines of sessions end with.
+// appendWho appends the end of a session's line.
 func (s *session) appendWho(b []byte, size int) []byte {
 	b = strconv.AppendUint(append(b, " clsid=1 cfd="...), s.id, 10)
 	return strconv.AppendInt(append(b, " size="...), int64(size), 10)
 }
 
-// Evicted tells watchers of an entry that the cache has dropped. It is for cache.Options.OnEvict.
+// Evicted tells watchers that the cache has dropped an entry. It is for cache.Options.OnEvict.
 func (s *Server) Evicted(key []byte, e cache.Entry, why cache.Reason) {
 	if why == cache.Expired || !s.watchers.wants(evictions) {
 		return
@@ -284,7 +283,7 @@ func (s *Server) Evicted(key []byte, e cache.Entry, why cache.Reason) {
 	})
 }
 
-// tellConnection tells that a client has come, or why it has left.
+// tellConnection tells watchers that a client has connected, or left and why.
 func (s *session) tellConnection(event, reason string) {
 	d, ok := s.conn.(*deadlined)
 	if !ok || !s.watchers.wants(connevents) {

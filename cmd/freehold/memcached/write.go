@@ -1,4 +1,4 @@
-// Writes: what set, ms, incr, ma and their like do to an entry.
+// Writes: storage and arithmetic, for classic and meta commands.
 
 package memcached
 
@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// Modes of a write. Those but casMode are what the flag M of ms says.
+// Modes of a write. All but casMode are tokens of the flag M of ms.
 const (
 	setMode     = 'S'
 	addMode     = 'E'
@@ -20,8 +20,8 @@ const (
 	casMode     = 'C'
 )
 
-// Bits of an entry's flags beside the client's. A stale entry is one that md or ms has marked;
-// won says that a client was told to fetch it anew.
+// Bits of an entry's flags beside the client's. md or ms marks an entry as stale. won says that a
+// client has won the right to fetch it anew.
 const (
 	won   = 1 << 32
 	stale = 1 << 33
@@ -47,22 +47,22 @@ var (
 
 const noNumber = "CLIENT_ERROR cannot increment or decrement non-numeric value"
 
-// A write is a value on its way into the cache.
+// A write is a storage command.
 type write struct {
 	key, value []byte
 	mode       byte
 	flags      uint64
 	ttl        time.Duration
-	cas        uint64 // the version that must be there, if hasCAS
+	cas        uint64 // the version that the entry must have, if hasCAS
 	hasCAS     bool
-	stale      bool // a cas that is too low stores the value as stale
-	vivify     bool // append and prepend make an entry, with fresh as its TTL
+	stale      bool // if cas is too low, the value is stored as stale
+	vivify     bool // append and prepend add a missing entry, with fresh as its TTL
 	fresh      time.Duration
 
-	result cache.Entry // what is stored, with its version, and its TTL as the cache returns it
+	result cache.Entry // the stored entry, with its version
 }
 
-// write carries out w.
+// write runs w.
 func (s *session) write(w *write) result {
 	s.tellFetchBefore(w.key)
 	w.result = cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl}
@@ -95,7 +95,7 @@ func (s *session) put(w *write) (result, uint64) {
 	return s.stored(r, version, err)
 }
 
-// stored returns what to say of a write that the cache may have refused.
+// stored returns the result of a write that r has allowed, after the error of the cache.
 func (s *session) stored(r result, version uint64, err error) (result, uint64) {
 	switch {
 	case err == nil && r == stored:
@@ -108,7 +108,7 @@ func (s *session) stored(r result, version uint64, err error) (result, uint64) {
 	return r, 0
 }
 
-// check returns what becomes of w beside the entry that is there.
+// check returns stored if the current entry allows w, and otherwise the result of w.
 func (w *write) check(e *cache.Entry, found bool) result {
 	switch {
 	case !found && (w.mode == addMode || w.joins() && w.vivify):
@@ -123,10 +123,10 @@ func (w *write) check(e *cache.Entry, found bool) result {
 	return stored
 }
 
-// joins reports whether w adds to the value that is there.
+// joins reports whether w extends the current value.
 func (w *write) joins() bool { return w.mode == appendMode || w.mode == prependMode }
 
-// left returns the seconds that an entry has left, rounded down, or -1 if it does not expire.
+// left returns the seconds until an entry expires, rounded down, or -1 if it does not.
 func left(e *cache.Entry) int64 {
 	if e.TTL == 0 {
 		return -1
@@ -134,7 +134,7 @@ func left(e *cache.Entry) int64 {
 	return max(seconds(e.TTL), 0)
 }
 
-// apply makes e the entry that w stores.
+// apply changes e to the entry that w stores.
 func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 	switch {
 	case w.joins() && found:
@@ -162,7 +162,7 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 	return stored
 }
 
-// join returns room for a value of n bytes, until the command ends.
+// join returns room for a value of n bytes, which is valid until the command ends.
 func (s *session) join(w *write, n int) (room []byte, r result) {
 	switch {
 	case len(w.key)+n > s.options.MaxItem:
@@ -179,24 +179,24 @@ func (s *session) join(w *write, n int) (room []byte, r result) {
 	return s.joined[:0], stored
 }
 
-// A number is an addition to a value that is a decimal number.
+// A number is an arithmetic command.
 type number struct {
 	key     []byte
 	delta   uint64
 	down    bool // subtract, to 0 at least
 	cas     uint64
 	hasCAS  bool
-	vivify  bool // a missing value is made, with initial and fresh
+	vivify  bool // a missing entry is added, with initial and fresh
 	initial uint64
 	fresh   time.Duration
 	hasTTL  bool
 	ttl     time.Duration
 
 	value  uint64        // the result
-	expiry time.Duration // the TTL before ttl
+	expiry time.Duration // the TTL before ttl applies
 }
 
-// add carries out n. It returns the version that is stored.
+// add runs n. It returns the stored version.
 func (s *session) add(n *number) (result, uint64) {
 	r := stored
 	s.tellFetchBefore(n.key)
@@ -216,7 +216,7 @@ func (s *session) add(n *number) (result, uint64) {
 	return s.stored(r, version, err)
 }
 
-// apply sets the result, and the TTL of e.
+// apply computes the result, and sets the TTL of e.
 func (n *number) apply(e *cache.Entry, found bool) result {
 	if !found && n.vivify {
 		n.value, e.TTL, n.expiry = n.initial, n.fresh, n.fresh
