@@ -99,10 +99,10 @@ func TestNeeds(t *testing.T) {
 		selection
 		want string
 	}{
-		{selection{loads: []string{"numbers"}}, "keyed"},
+		{selection{loads: []string{"numbers"}}, "keyed keyed-boost keyed-absl"},
 		{selection{loads: []string{"lru/size=16"}}, "freehold freehold-maxbytes freehold-limit go"},
 		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc-gperftools c-tcmalloc-google c-mimalloc3 c-rpmalloc c-snmalloc"},
-		{selection{rows: []string{"go-map"}}, "freehold sorts keyed"},
+		{selection{rows: []string{"go-map"}}, "freehold sorts keyed keyed-boost keyed-absl"},
 	} {
 		var got []string
 		for _, p := range programs() {

@@ -111,7 +111,9 @@ func programs() []*program {
 	}
 	return append(all,
 		&program{name: "sorts", what: "records and lines sorted, buffers", pkg: "sorts"},
-		&program{name: "keyed", what: "maps, ordered maps, interned strings", pkg: "keyed"})
+		&program{name: "keyed", what: "maps, ordered maps, interned strings", pkg: "keyed"},
+		&program{name: "keyed-boost", what: "boost's unordered_flat_map, in C++", pkg: "keyed", tags: "peer_boost", cgo: true, runs: []string{"Numbers/"}},
+		&program{name: "keyed-absl", what: "abseil's flat_hash_map, in C++", pkg: "keyed", tags: "peer_absl", cgo: true, runs: []string{"Numbers/"}})
 }
 
 // runsBenchmark reports whether p has a benchmark that says something of its peer.

@@ -26,14 +26,18 @@ func (f field[K]) run(b *testing.B, name string, do operation[K]) {
 }
 
 func BenchmarkNumbers(b *testing.B) {
-	f := field[uint64]{numbers, order.numbers, measure.Size().Entries}
-	f.run(b, "op=insert", insert)
-	f.run(b, "op=hit", hit)
-	f.run(b, "op=miss", miss)
-	f.run(b, "op=many", many)
-	f.run(b, "op=churn", churn)
-	f.run(b, "op=worst", worst)
-	f.run(b, "op=held", held)
+	for i, n := range measure.Size().Numbers {
+		f, at := field[uint64]{numbers, order.numbers, n}, [...]string{"", "entries=1M/", "entries=100k/"}[i]
+		f.run(b, at+"op=insert", insert)
+		f.run(b, at+"op=hit", hit)
+		f.run(b, at+"op=miss", miss)
+		f.run(b, at+"op=many", many)
+		f.run(b, at+"op=scan", scan)
+		f.run(b, at+"op=delete", remove)
+		f.run(b, at+"op=churn", churn)
+		f.run(b, at+"op=worst", worst)
+		f.run(b, at+"op=held", held)
+	}
 }
 
 func BenchmarkStrings(b *testing.B) {
@@ -93,11 +97,7 @@ func BenchmarkSharedBytes(b *testing.B) {
 // fill puts n keys in order.
 func (f field[K]) fill(p peer[K], keys source[K], n int) container[K] {
 	c := p.fresh(n)
-	keys.each(n, func(i int, batch []K) {
-		for j, k := range batch {
-			c.put(k, uint64(i+j))
-		}
-	})
+	keys.each(n, func(i int, batch []K) { c.fill(batch, uint64(i)) })
 	return c
 }
 
@@ -135,16 +135,7 @@ func miss[K any](b *testing.B, f field[K], p peer[K]) {
 }
 
 func look[K any](b *testing.B, c container[K], keys source[K]) {
-	keys.time(b, func(_ int, batch []K) (sum uint64) {
-		for _, k := range batch {
-			if v, ok := c.get(k); ok {
-				sum += v
-			} else {
-				sum++
-			}
-		}
-		return sum
-	})
+	keys.time(b, func(_ int, batch []K) (sum uint64) { return c.look(batch) })
 	keep(c)
 }
 
@@ -179,15 +170,21 @@ func many[K any](b *testing.B, f field[K], p peer[K]) {
 	keep(c)
 }
 
-// churn deletes the oldest entry and puts a new one.
+// remove deletes all entries, in the order in which they came.
+func remove[K any](b *testing.B, f field[K], p peer[K]) {
+	c, keys := f.filled(p), f.keys(order{n: uint64(f.n)})
+	measure.Once(b, f.n, func() { keys.each(f.n, func(_ int, batch []K) { c.remove(batch) }) })
+	keep(c)
+	measure.Sum(b, uint64(f.n))
+}
+
+// churn deletes the oldest entries and puts new ones, 256 at a time.
 func churn[K any](b *testing.B, f field[K], p peer[K]) {
 	c, oldest, fresh := f.filled(p), f.keys(order{n: uint64(f.n)}), f.keys(order{from: uint64(f.n)})
 	oldest.time(b, func(i int, old []K) uint64 {
 		fresh.each(len(old), func(_ int, batch []K) {
-			for j, k := range batch {
-				c.delete(old[j])
-				c.put(k, uint64(i+j))
-			}
+			c.remove(old)
+			c.fill(batch, uint64(i))
 		})
 		return uint64(len(old))
 	})

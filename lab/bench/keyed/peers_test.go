@@ -29,6 +29,64 @@ type container[K any] struct {
 	delete  func(k K)
 	getMany func(keys []K, values []uint64, found []bool)
 	scan    func() (sum uint64)
+
+	*batched[K] // or nil
+}
+
+// batched are loops over some keys: put with the values first, first+1 and so on. The calls in them
+// are direct, as they are in C++.
+type batched[K any] struct {
+	putAll    func(keys []K, first uint64)
+	lookAll   func(keys []K) (sum uint64)
+	deleteAll func(keys []K)
+}
+
+// ofBatches returns a container that puts and deletes one key as a batch.
+func ofBatches[K any](get func(k K) (uint64, bool), scan func() uint64, b batched[K]) container[K] {
+	return container[K]{
+		put:     func(k K, v uint64) { b.putAll([]K{k}, v) },
+		delete:  func(k K) { b.deleteAll([]K{k}) },
+		get:     get,
+		scan:    scan,
+		batched: &b,
+	}
+}
+
+// fill puts keys with the values first, first+1 and so on.
+func (c container[K]) fill(keys []K, first uint64) {
+	if c.batched != nil {
+		c.putAll(keys, first)
+		return
+	}
+	for i, k := range keys {
+		c.put(k, first+uint64(i))
+	}
+}
+
+// look returns the sum of the values of keys, 1 for one that is not there.
+func (c container[K]) look(keys []K) (sum uint64) {
+	if c.batched != nil {
+		return c.lookAll(keys)
+	}
+	for _, k := range keys {
+		if v, ok := c.get(k); ok {
+			sum += v
+		} else {
+			sum++
+		}
+	}
+	return sum
+}
+
+// remove deletes keys.
+func (c container[K]) remove(keys []K) {
+	if c.batched != nil {
+		c.deleteAll(keys)
+		return
+	}
+	for _, k := range keys {
+		c.delete(k)
+	}
 }
 
 // A peer makes containers, with room for n entries if it must know.
@@ -49,33 +107,6 @@ func must(err error) {
 
 func heap(hugePages bool) *freehold.Heap {
 	return freehold.NewHeap(&freehold.HeapOptions{HugePages: hugePages})
-}
-
-var numbers = []peer[uint64]{
-	{"freehold-map", func(int) container[uint64] { return numbersOfMap(false) }},
-	{"freehold-map-huge", func(int) container[uint64] { return numbersOfMap(true) }},
-	{"go-map", func(int) container[uint64] {
-		m := map[uint64]uint64{}
-		return container[uint64]{
-			put:    func(k, v uint64) { m[k] = v },
-			get:    func(k uint64) (v uint64, ok bool) { v, ok = m[k]; return },
-			delete: func(k uint64) { delete(m, k) },
-		}
-	}},
-	{"cockroach-swiss", func(int) container[uint64] {
-		m := swiss.New[uint64, uint64](0)
-		return container[uint64]{put: m.Put, get: m.Get, delete: m.Delete}
-	}},
-}
-
-func numbersOfMap(hugePages bool) container[uint64] {
-	m := hashmap.New[uint64, uint64](heap(hugePages), nil)
-	return container[uint64]{
-		put:     func(k, v uint64) { must(m.Put(k, v)) },
-		get:     m.Get,
-		delete:  func(k uint64) { m.Delete(k) },
-		getMany: func(keys, values []uint64, found []bool) { m.GetMany(keys, values, found) },
-	}
 }
 
 // All maps of strings own copies of them.

@@ -21,6 +21,7 @@ type Scale struct {
 	SortMemory int64 // bytes for that
 
 	Entries     int    // of maps
+	Numbers     [3]int // of maps of numbers
 	FullEntries int    // that are live in a collection with --full
 	Shared      [2]int // entries of a map that goroutines share
 }
@@ -36,7 +37,7 @@ var scales = map[string]Scale{
 		Warm:   2 * time.Millisecond,
 		Memory: 16 << 20, Class: 4 << 20, Huge: 100_000, Top: 16 << 20, List: 20_000,
 		Records: 20_000, FullBuffer: 32 << 20, LineBytes: 4_000_000, SortMemory: 1 << 20,
-		Entries: 20_000, FullEntries: 50_000, Shared: [2]int{1_000, 10_000},
+		Entries: 20_000, Numbers: [3]int{20_000, 2_000, 1_000}, FullEntries: 50_000, Shared: [2]int{1_000, 10_000},
 	},
 }
 
@@ -44,7 +45,7 @@ var usual = Scale{
 	Warm:   20 * time.Millisecond,
 	Memory: 2 << 30, Class: 256 << 20, Huge: 100_000_000, Top: 1 << 30, List: 2_000_000,
 	Records: 10_000_000, FullBuffer: 8 << 30, LineBytes: 1_000_000_000, SortMemory: 200 << 20,
-	Entries: 10_000_000, FullEntries: 50_000_000, Shared: [2]int{100_000, 1_000_000},
+	Entries: 10_000_000, Numbers: [3]int{10_000_000, 1_000_000, 100_000}, FullEntries: 50_000_000, Shared: [2]int{100_000, 1_000_000},
 }
 
 // ScaleOf returns the scale of a name: usual, full or quick.
