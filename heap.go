@@ -6,7 +6,6 @@ package freehold
 
 import (
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 	"unsafe"
@@ -238,22 +237,4 @@ func (h *Heap) String() string {
 		s += fmt.Sprintf(", limit %d", st.MaxBytes)
 	}
 	return s
-}
-
-// LogValue implements [slog.LogValuer]. It returns a group of the heap's name,
-// live_bytes, resident, and limit if there is one, in bytes: Stats.LiveBytes, Resident
-// and MaxBytes. For a closed heap it returns the name and closed=true.
-func (h *Heap) LogValue() slog.Value {
-	if h == nil {
-		return slog.StringValue("<nil>")
-	}
-	st := h.Stats()
-	if h.h.Closed() {
-		return slog.GroupValue(slog.String("name", st.Name), slog.Bool("closed", true))
-	}
-	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live_bytes", st.LiveBytes), slog.Int("resident", st.Resident)}
-	if st.MaxBytes > 0 {
-		attrs = append(attrs, slog.Int("limit", st.MaxBytes))
-	}
-	return slog.GroupValue(attrs...)
 }

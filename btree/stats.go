@@ -2,12 +2,6 @@
 
 package btree
 
-import (
-	"log/slog"
-
-	"github.com/freehold-go/freehold/internal/statlog"
-)
-
 // Stats is a snapshot of a map.
 type Stats struct {
 	Name     string // Options.Name
@@ -31,9 +25,3 @@ func (m *Map[K, V]) Stats() Stats {
 		Reserved: (m.counts.leaves+m.spare[0].n)*m.leaf.bytes + (m.counts.inner+m.spare[1].n)*m.inner.bytes + m.counts.textBytes,
 	}
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
-
-// LogValue implements [slog.LogValuer]. It returns the group of Stats.
-func (m *Map[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

@@ -4,13 +4,11 @@ package budget
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/pages"
-	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // AccountStats is a snapshot of an [Account]. Sizes are bytes.
@@ -109,10 +107,6 @@ func (st AccountStats) String() string {
 	return b.String()
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of all figures, in snake case. Problem
-// is left out if there is none.
-func (st AccountStats) LogValue() slog.Value { return statlog.Group(st) }
-
 // String returns the Stats in one line.
 func (a *Account) String() string {
 	if a == nil {
@@ -120,6 +114,3 @@ func (a *Account) String() string {
 	}
 	return a.Stats().String()
 }
-
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (a *Account) LogValue() slog.Value { return statlog.Of(a, a.Stats) }

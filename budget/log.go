@@ -25,7 +25,7 @@ type levelLog struct {
 // report writes the line about the start. Lines about the level wait for it.
 func (b *Budget) report() {
 	if b.options.Logger != nil {
-		b.options.Logger.Info("freehold: memory budget", "budget", b)
+		b.options.Logger.Info("freehold: memory budget", "budget", b.Stats())
 	}
 	b.endLine()
 }
@@ -55,7 +55,7 @@ func (b *Budget) writeLevel(p Pressure) {
 }
 
 // logPressure writes a line about a level.
-func logPressure(l *slog.Logger, p Pressure, of string, st slog.LogValuer) {
+func logPressure(l *slog.Logger, p Pressure, of string, st any) {
 	level := slog.LevelWarn
 	if p.Level == Calm {
 		level = slog.LevelInfo

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,7 +18,7 @@ import (
 type lines struct {
 	mu     sync.Mutex
 	all    []string
-	budget string // of the last one
+	budget Stats  // of the last one
 	begun  func() // each line calls it, unless nil
 }
 
@@ -31,9 +30,9 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	l.mu.Lock()
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "budget" {
-			l.budget = a.Value.Resolve().String()
+			l.budget = a.Value.Any().(Stats)
 		} else if a.Key == "account" {
-			line += " of " + a.Value.Resolve().Group()[0].Value.String()
+			line += " of " + a.Value.Any().(AccountStats).Name
 		} else {
 			line += fmt.Sprintf(" %s=%v", a.Key, a.Value)
 		}
@@ -81,8 +80,8 @@ func TestLevelsAreLogged(t *testing.T) {
 		later := func(d time.Duration) { f.change(func() { f.clock = f.clock.Add(d) }) }
 		f.hold(b, 900*mib)
 		l.want(t, lineSoft)
-		if !strings.Contains(l.budget, "off_heap=943718400") || !strings.Contains(l.budget, "pressure=soft wanted=95") {
-			t.Error(l.budget)
+		if l.budget.OffHeap != 900*mib || l.budget.Pressure != (Pressure{Soft, 95682560}) {
+			t.Errorf("%s; %+v", l.budget, l.budget.Pressure)
 		}
 		f.hold(b, 910*mib)
 		l.want(t)
@@ -120,8 +119,8 @@ func TestLineHasOnePressure(t *testing.T) {
 	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
 		b.writeLevel(Pressure{Hard, 7})
 		l.want(t, lineHard)
-		if !strings.Contains(l.budget, "pressure=hard wanted=7 ") {
-			t.Error(l.budget)
+		if l.budget.Pressure != (Pressure{Hard, 7}) {
+			t.Errorf("%s; %+v", l.budget, l.budget.Pressure)
 		}
 	})
 }

@@ -4,12 +4,9 @@ package budget
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // Stats is a snapshot of a [Budget]. Sizes are bytes, int64 on every system: a limit may be
@@ -90,9 +87,6 @@ func (b *Budget) String() string {
 	return b.Stats().String()
 }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (b *Budget) LogValue() slog.Value { return statlog.Of(b, b.Stats) }
-
 // String returns the figures in one line.
 func (st Stats) String() string {
 	var b strings.Builder
@@ -129,7 +123,3 @@ func users(own bool) string {
 	}
 	return ""
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures, in snake case.
-// Problem and Account are left out if there is none.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st) }

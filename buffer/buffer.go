@@ -101,6 +101,20 @@ func (b *Buffer) Bytes() []byte { return b.mem[:b.n:b.n] }
 // InFile reports whether the data is in a file of [Open] or in a temporary one.
 func (b *Buffer) InFile() bool { return b.file != nil }
 
+// String describes the buffer in one line. It does not return the data as bytes.Buffer's String
+// does; use string(b.Bytes()) for that.
+func (b *Buffer) String() string {
+	switch {
+	case b == nil:
+		return "<nil>"
+	case b.closed:
+		return "buffer.Buffer: closed"
+	case b.InFile():
+		return fmt.Sprintf("buffer.Buffer: %d of %d bytes in a file", b.Len(), b.Cap())
+	}
+	return fmt.Sprintf("buffer.Buffer: %d of %d bytes in memory", b.Len(), b.Cap())
+}
+
 // Extend appends n bytes with undefined contents and returns them, to fill in place. The slice
 // is valid until the next call that may change the buffer's capacity. Extend costs an addition
 // while the capacity lasts.

@@ -5,6 +5,7 @@ package buffer_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -228,4 +229,19 @@ func TestMisuseOfABufferPanics(t *testing.T) {
 		panics.Want(t, tt.want, tt.call)
 	}
 	wantData(t, open, []byte("data"))
+}
+
+func TestTextOfABuffer(t *testing.T) {
+	b := buffer.New(alloctest.New(t), nil)
+	if _, err := b.Write([]byte("three")); err != nil {
+		t.Fatal(err)
+	}
+	open := fmt.Sprintf("buffer.Buffer: 5 of %d bytes in memory", b.Cap())
+	text := b.String()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text != open || b.String() != "buffer.Buffer: closed" || (*buffer.Buffer)(nil).String() != "<nil>" {
+		t.Errorf("%s, %s when closed", text, b)
+	}
 }

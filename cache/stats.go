@@ -2,12 +2,6 @@
 
 package cache
 
-import (
-	"log/slog"
-
-	"github.com/freehold-go/freehold/internal/statlog"
-)
-
 // Stats is a snapshot of a cache. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
@@ -71,9 +65,3 @@ func (s *shard) addTo(st *Stats) {
 	st.Shrunk += s.dropped[Shrunk]
 	st.Copied += s.copied
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
-
-// LogValue implements [slog.LogValuer]. It returns the LogValue of Stats.
-func (c *Cache) LogValue() slog.Value { return statlog.Of(c, c.Stats) }

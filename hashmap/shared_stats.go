@@ -3,10 +3,7 @@
 package hashmap
 
 import (
-	"log/slog"
 	"sync/atomic"
-
-	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // SharedStats is a snapshot of a Shared.
@@ -54,9 +51,3 @@ func (m *sharedTables) stats() SharedStats {
 	}
 	return st
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures.
-func (st SharedStats) LogValue() slog.Value { return statlog.Group(st, "Name") }
-
-// LogValue implements [slog.LogValuer]. It returns that of Stats, and costs as much.
-func (m *Shared[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

@@ -2,12 +2,6 @@
 
 package hashmap
 
-import (
-	"log/slog"
-
-	"github.com/freehold-go/freehold/internal/statlog"
-)
-
 // Stats is a snapshot of a map. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
@@ -22,11 +16,3 @@ type Stats struct {
 func (m *Map[K, V]) Stats() Stats {
 	return Stats{Name: m.base.Name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes + m.huge.bytes}
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
-
-// LogValue implements [slog.LogValuer]. It returns that of Stats. Only the map's owner
-// may log it, with a handler that reads values before the log call returns, as those of
-// package slog do.
-func (m *Map[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

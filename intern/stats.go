@@ -2,12 +2,6 @@
 
 package intern
 
-import (
-	"log/slog"
-
-	"github.com/freehold-go/freehold/internal/statlog"
-)
-
 // Stats is a snapshot of [Strings] or [Shared].
 type Stats struct {
 	Name      string // Options.Name
@@ -29,12 +23,3 @@ func (s *store) stats(name string) Stats {
 		Reserved:  int(s.reserved.Load()),
 	}
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
-
-// LogValue implements [slog.LogValuer]. It returns the group of Stats.
-func (s *Strings) LogValue() slog.Value { return statlog.Of(s, s.Stats) }
-
-// LogValue implements [slog.LogValuer]. It returns the group of Stats.
-func (s *Shared) LogValue() slog.Value { return statlog.Of(s, s.Stats) }

@@ -178,7 +178,7 @@ func (s *Strings) All() iter.Seq2[ID, string] {
 func (s *Strings) Len() int { return s.store.live() }
 
 // Close frees all memory. The strings of Value are no longer valid. Later calls panic,
-// except Close, Len, Stats and LogValue.
+// except Close, Len and Stats.
 func (s *Strings) Close() {
 	if s.base.MayClose(&stringsKind, s.store.reserved.Load() > 0) {
 		s.table.close(&s.store.memory)

@@ -12,7 +12,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 	"unsafe"
 
@@ -168,15 +167,6 @@ func (t *Tracker) String() string {
 		return "<nil>"
 	}
 	return "tracker: " + sum(t.Live()) + " live"
-}
-
-// LogValue implements [slog.LogValuer]. It returns a group of live and live_bytes.
-func (t *Tracker) LogValue() slog.Value {
-	if t == nil {
-		return slog.StringValue("<nil>")
-	}
-	blocks, bytes := t.Live()
-	return slog.GroupValue(slog.Int("live", blocks), slog.Int("live_bytes", bytes))
 }
 
 // Leaks returns the live blocks by stack, the most bytes first.

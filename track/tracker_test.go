@@ -82,10 +82,10 @@ func TestTrackerLeaks(t *testing.T) {
 		t.Error(err)
 	}
 	tracker.Free(b)
-	if v := tracker.LogValue().String(); v != "[live=5 live_bytes=250]" {
-		t.Errorf("logged as %s", v)
+	if text := tracker.String(); text != "tracker: 5 blocks, 250 bytes live" {
+		t.Errorf("printed as %s", text)
 	}
-	if none := (*track.Tracker)(nil); none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
+	if none := (*track.Tracker)(nil); none.String() != "<nil>" {
 		t.Error(none)
 	}
 	text.Reset()

@@ -11,7 +11,6 @@ package vector
 import (
 	"fmt"
 	"iter"
-	"log/slog"
 	"math/bits"
 	"unsafe"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/freehold-go/freehold/internal/chunks"
 	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/poison"
-	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 const firstBytes = 256 // the size of a first block, unless an element is larger
@@ -239,7 +237,7 @@ func (c *Chunked[T]) keep(n int) {
 }
 
 // Close frees the memory. Pointers to elements are no longer valid. Later calls panic, except
-// Close, Len, Cap, Stats and LogValue.
+// Close, Len, Cap and Stats.
 func (c *Chunked[T]) Close() {
 	if c.base.MayClose(&chunkedKind, len(c.blocks) > 0) {
 		c.keep(0)
@@ -258,6 +256,3 @@ func (c *Chunked[T]) Stats() Stats {
 	}
 	return Stats{c.base.Name, c.n, c.Cap(), reserved}
 }
-
-// LogValue implements [slog.LogValuer]. It returns the group of Stats.
-func (c *Chunked[T]) LogValue() slog.Value { return statlog.Of(c, c.Stats) }

@@ -2,12 +2,6 @@
 
 package vector
 
-import (
-	"log/slog"
-
-	"github.com/freehold-go/freehold/internal/statlog"
-)
-
 // Stats is a snapshot of a [Vector] or a [Chunked].
 type Stats struct {
 	Name     string // Options.Name
@@ -15,6 +9,3 @@ type Stats struct {
 	Cap      int    // capacity in elements
 	Reserved int    // bytes from the parent
 }
-
-// LogValue implements [slog.LogValuer]. It returns a group of all figures.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }

@@ -7,14 +7,12 @@ package vector
 
 import (
 	"iter"
-	"log/slog"
 	"slices"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
-	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // Options sets up [Vector] and [Chunked]; nil means all defaults.
@@ -248,7 +246,7 @@ func bytesOf[T any](s []T) []byte {
 }
 
 // Close frees the memory. Slices of elements are no longer valid. Later calls panic, except Close,
-// Len, Cap, Stats and LogValue.
+// Len, Cap and Stats.
 func (v *Vector[T]) Close() {
 	if v.base.MayClose(&vectorKind, cap(v.elems) > 0) {
 		freehold.FreeSlice(v.base.Parent, v.elems)
@@ -263,6 +261,3 @@ func (v *Vector[T]) mustBeOpen(call string) { v.base.MustBeOpen(&vectorKind, cal
 func (v *Vector[T]) Stats() Stats {
 	return Stats{v.base.Name, v.Len(), v.Cap(), v.Cap() * int(unsafe.Sizeof(*new(T)))}
 }
-
-// LogValue implements [slog.LogValuer]. It returns the group of Stats.
-func (v *Vector[T]) LogValue() slog.Value { return statlog.Of(v, v.Stats) }
