@@ -7,6 +7,14 @@
 //	none.go       a build without cgo
 //
 // Arguments are checked here, so each method is at most one call into C.
+//
+//   - A build has one malloc. A jemalloc without a prefix replaces malloc once it is linked, so a
+//     process with both would measure one of them twice.
+//   - Addresses are passed to C as integers. cgo's check of a pointer argument costs a tenth of a
+//     pair of Alloc and Free.
+//   - The count of live blocks is striped. A single word would be shared by all processors.
+//   - Free does not use sdallocx: that needs the size that chose the class, and Free has only the
+//     length.
 
 package cmalloc
 

@@ -393,7 +393,7 @@ func (l load) measure(t testing.TB, n int) (f figures) {
 	return f
 }
 
-// TestTransfers prints the tables of docs/design.md: kinds, and transfers of an exchange, are those of
+// TestTransfers prints the tables behind docs/design/heap.md: kinds, and transfers of an exchange, are those of
 // the most processors.
 func TestTransfers(t *testing.T) {
 	if testing.Short() {

@@ -1,12 +1,19 @@
 // Web: the page at /debug/freehold.
+//
+// The page's script draws it from snapshots in JSON. The server keeps no history and starts no
+// timer, so a page without a viewer costs nothing. Alloc and Free keep no counters: the page
+// shows rates of slow calls for heaps, and rates of all calls for Tagged allocators.
+// Fragmentation is 1 - live / bytes of pages in use. Free pages do not count, since the heap
+// returns them by itself. Names are set as text, and a Content-Security-Policy allows the page's
+// own script alone.
 
 // Package web serves a page about the off-heap memory of a running process:
 //
 //	http.Handle("/debug/freehold", web.Handler())
 //
 // The page shows the live and resident bytes of each heap and tag, their fragmentation and
-// limits, what happens per second, block sizes, the memory budget, the accounts and the caches if
-// there are any, and a chart of the last ten minutes that is drawn while somebody looks. It needs no network but the process, and changes nothing.
+// limits, rates per second, block sizes, the memory budget, accounts and caches, and a chart of the
+// last ten minutes while the page is open. It loads nothing from other hosts and changes nothing.
 //
 //	curl http://localhost:6060/debug/freehold               # the same as text
 //	curl http://localhost:6060/debug/freehold?format=json   # a Snapshot
