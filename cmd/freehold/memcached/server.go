@@ -78,27 +78,35 @@ func New(c *cache.Cache, o Options) *Server {
 // not close conn. Deadlines and the limit on connections apply to Serve alone.
 func (s *Server) Session(conn io.ReadWriter) error {
 	se := &session{Server: s, conn: conn}
-	if !s.enter(se, 0) {
+	if s.enter(se, 0) != nil {
 		return nil
 	}
 	defer s.leave(se)
 	return se.run()
 }
 
-// enter adds a session unless there are limit sessions already. A limit of 0 is none.
-func (s *Server) enter(se *session, limit int) bool {
+// enter adds a session, unless the server is closed or has limit sessions. A limit of 0 is none.
+func (s *Server) enter(se *session, limit int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
 	se.id = s.opened
-	if s.closed || limit > 0 && len(s.sessions) >= limit {
+	switch {
+	case s.closed:
+		return errClosed
+	case limit > 0 && len(s.sessions) >= limit:
 		s.rejected++
-		return false
+		return errTooMany
 	}
 	s.sessions[se] = struct{}{}
 	s.done.Add(1)
-	return true
+	return nil
 }
+
+var (
+	errClosed  = errors.New("memcached: the server is shut down")
+	errTooMany = errors.New("memcached: too many connections")
+)
 
 func (s *Server) leave(se *session) {
 	s.mu.Lock()
@@ -135,8 +143,8 @@ func (s *Server) serve(conn net.Conn) {
 	d.wrote.Store(time.Now().UnixNano())
 	se := &session{Server: s, conn: d}
 	secret, isTLS := conn.(handshaker)
-	if !s.enter(se, s.options.MaxConns) {
-		if !isTLS { // a handshake for the error would cost as much as a session
+	if err := s.enter(se, s.options.MaxConns); err != nil {
+		if err == errTooMany && !isTLS { // a handshake for the error would cost as much as a session
 			conn.SetWriteDeadline(time.Now().Add(s.options.Write))
 			io.WriteString(conn, "ERROR Too many open connections\r\n")
 		}

@@ -217,6 +217,9 @@ func TestShutdown(t *testing.T) {
 		if got := talk(t, s, "mn\r\n"); got != "" {
 			t.Errorf("a server that is shut down said %q", got)
 		}
+		if got, err := io.ReadAll(p.dial()); len(got) > 0 || err != nil {
+			t.Errorf("a client that comes later got %q, %v", got, err)
+		}
 	})
 }
 
