@@ -40,7 +40,7 @@ func (s *session) fetch(keys [][]byte, withCAS bool) {
 	if !s.areKeys() {
 		return
 	}
-	for ; len(keys) > 0; keys = s.split(s.rest) {
+	for ; len(keys) > 0 && s.err == nil; keys = s.split(s.rest) {
 		hits := uint64(0)
 		s.each(keys, func(i int, e cache.Entry, found bool) {
 			if !s.fits(len(e.Value)) {
@@ -55,7 +55,7 @@ func (s *session) fetch(keys [][]byte, withCAS bool) {
 		s.counts[cmdGet].Add(uint64(len(keys)))
 		s.counts[getHits].Add(hits)
 	}
-	s.reply("END")
+	s.end()
 }
 
 // classicLookup replies to a get of one key.
@@ -96,10 +96,19 @@ func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
 			}
 			s.count(found, getHits, cmdGet)
 			s.count(found, touchHits, cmdTouch)
-			s.spill()
+			if s.spill(); s.err != nil {
+				return
+			}
 		}
 	}
-	s.reply("END")
+	s.end()
+}
+
+// end replies with END, unless a reply before it has failed.
+func (s *session) end() {
+	if s.err == nil {
+		s.reply("END")
+	}
 }
 
 // touched calls f with the entry of key, if there is one. If f returns true, touched sets the TTL

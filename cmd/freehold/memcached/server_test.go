@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -208,9 +209,13 @@ func TestShutdown(t *testing.T) {
 		io.WriteString(stuck, "mn\r\nset a 0 0 5\r\n")
 		io.WriteString(waits, "set b 0 0 5\r\nab")
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s.Shutdown(ctx)
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("Shutdown with a client that does not read took %v, want a minute", took)
+		}
 		if !ended(waits) || !ended(stuck) {
 			t.Error("clients are connected after Shutdown")
 		}
@@ -219,6 +224,34 @@ func TestShutdown(t *testing.T) {
 		}
 		if got, err := io.ReadAll(p.dial()); len(got) > 0 || err != nil {
 			t.Errorf("a client that comes later got %q, %v", got, err)
+		}
+	})
+}
+
+// A server whose clients are silent, or in a handshake, stops at once.
+func TestShutdownOfSilentClients(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		c, began := p.dial(), time.Now()
+		ask(t, c, "mn\r\n")
+		s.Shutdown(t.Context())
+		if took := time.Since(began); took > 0 || !ended(c) {
+			t.Errorf("Shutdown took %v", took)
+		}
+	})
+}
+
+// A connection that was cut while it was between two calls fails the next one at once.
+func TestCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := net.Pipe()
+		defer client.Close()
+		d := &deadlined{Conn: server, write: time.Minute, idle: time.Minute}
+		began := time.Now()
+		d.cut()
+		_, readErr := d.Read(make([]byte, 1))
+		_, writeErr := d.Write([]byte("x"))
+		if !errors.Is(readErr, os.ErrDeadlineExceeded) || !errors.Is(writeErr, os.ErrDeadlineExceeded) || time.Since(began) > 0 {
+			t.Errorf("%v and %v after %v", readErr, writeErr, time.Since(began))
 		}
 	})
 }
@@ -240,6 +273,10 @@ func TestFlushLater(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		if got := talk(t, s, "mg a\r\n"); got != "HD\r\n" {
 			t.Errorf("after the time of the order that a later one replaced: %q", got)
+		}
+		s.carryOut(time.NewTimer(0)) // an order that was replaced when it was due
+		if got := talk(t, s, "mg a\r\n"); got != "HD\r\n" {
+			t.Errorf("an order that was replaced is carried out: %q", got)
 		}
 		if due := s.FlushDue(); time.Until(due) != 94*time.Second {
 			t.Errorf("the order is due in %v", time.Until(due))

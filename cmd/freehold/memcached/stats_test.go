@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/freehold-go/freehold/cache"
@@ -187,7 +188,36 @@ func TestStatsOfTheServer(t *testing.T) {
 	}
 }
 
-// Stats count evictions and expired items since the last reset.
+// Stats count expired items since the last reset. incr and append count as accesses.
+func TestStatsOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		for range 2 {
+			talk(t, s, "set a 0 1 1\r\n1\r\n")
+			time.Sleep(3 * time.Second)
+			talk(t, s, "touch a 0\r\n")
+			if n := statOf(t, s, "reclaimed"); n != 1 {
+				t.Errorf("%d items have expired of 1", n)
+			}
+			talk(t, s, "stats reset\r\n")
+			if n := statOf(t, s, "reclaimed"); n != 0 {
+				t.Errorf("%d items have expired after a reset", n)
+			}
+		}
+		for _, write := range []string{"incr a 1\r\n", "append a 0 0 1\r\n1\r\n", "ma a\r\n", "touch a 0\r\n"} {
+			talk(t, s, "set a 0 0 1\r\n1\r\n")
+			time.Sleep(time.Minute)
+			if got := talk(t, s, "mg a l u\r\n"); got != "HD l60\r\n" {
+				t.Errorf("after a minute: %q", got)
+			}
+			if got := talk(t, s, write+"mg a l u\r\n"); !strings.HasSuffix(got, "HD l0\r\n") {
+				t.Errorf("%q: %q", write, got)
+			}
+		}
+	})
+}
+
+// Stats count evictions since the last reset.
 func TestStatsOfEvictions(t *testing.T) {
 	s := newServer(t)
 	value := bytes.Repeat([]byte("x"), 60000)
