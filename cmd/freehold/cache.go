@@ -21,24 +21,24 @@ import (
 	"github.com/freehold-go/freehold/track/web"
 )
 
-// cacheCommand is a cache that memcached's clients can use.
+// cacheCommand is freehold cache: a cache server that speaks memcached's protocol.
 type cacheCommand struct {
-	Memory   cli.Size `short:"m" default:"64MiB" placeholder:"SIZE" help:"Items, index and bookkeeping take no more than that: such as 4GiB. Default: 64MiB."`
+	Memory   cli.Size `short:"m" default:"64MiB" placeholder:"SIZE" help:"Bound of items, index and bookkeeping, such as 4GiB. Default: 64MiB."`
 	Listen   []string `short:"l" placeholder:"ADDR" help:"Serve at this address; may be repeated. Default: 127.0.0.1:11211, or what systemd has opened."`
-	Socket   string   `short:"s" placeholder:"PATH" help:"Serve at this Unix socket, and at no address unless -l is given as well."`
-	MaxItem  cli.Size `short:"I" default:"1MiB" placeholder:"SIZE" help:"The largest key and value together. Default: 1MiB."`
+	Socket   string   `short:"s" placeholder:"PATH" help:"Serve at this Unix socket. No address is served then, unless -l is given."`
+	MaxItem  cli.Size `short:"I" default:"1MiB" placeholder:"SIZE" help:"Largest item, key and value together. Default: 1MiB."`
 	MaxConns int      `short:"c" default:"1024" placeholder:"N" help:"Close connections beyond N. Default: 1024."`
-	Buffers  cli.Size `placeholder:"SIZE" help:"Commands and replies beyond 16 KiB take no more than that together, beside -m; clients wait for it, and slow ones are disconnected then. Default: a 32nd of -m, and 16 times --max-item at least."`
+	Buffers  cli.Size `placeholder:"SIZE" help:"Bound of the memory of all commands and replies beyond 16 KiB, beside -m. Clients wait for it; while they wait, slow clients are disconnected. Default: a 32nd of -m, at least 16 times --max-item."`
 
-	Snapshot      string        `placeholder:"FILE" help:"Write all items to FILE when the server stops, and begin with those that are there. Only its owner may read it."`
-	SnapshotEvery time.Duration `placeholder:"TIME" help:"Write them that often as well, such as 5m. Default: never."`
+	Snapshot      string        `placeholder:"FILE" help:"Read items from FILE at the start and write all items to it at the end. Only its owner may read it."`
+	SnapshotEvery time.Duration `placeholder:"TIME" help:"Also write FILE at this interval, such as 5m. Default: never."`
 
-	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for that long. Default: never."`
-	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that do not take their replies for that long. Default: 30s."`
+	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for this time. Default: never."`
+	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that take no replies for this time. Default: 30s."`
 
-	NoWatch bool `short:"W" help:"Refuse the command watch, by which clients see the keys of others."`
+	NoWatch bool `short:"W" help:"Refuse the command watch, which shows clients the keys of others."`
 
-	Metrics string `placeholder:"ADDR" help:"Serve figures at this address: /debug/vars, and the page /debug/freehold for freehold stats. It is for trusted networks only."`
+	Metrics string `placeholder:"ADDR" help:"Serve metrics at this address: /debug/vars, and /debug/freehold for freehold stats. Use it in trusted networks only."`
 	tlsFlags
 }
 
@@ -50,24 +50,24 @@ func (cacheCommand) Help() string {
 	)
 }
 
-// cacheVersion is the version of memcached whose commands there are. Clients parse it as three numbers, and
-// npm's memcached throws at anything behind them.
+// cacheVersion is the version of memcached with the same commands. Clients parse it as three
+// numbers; npm's memcached throws if text follows them.
 const cacheVersion = "1.6.18"
 
-// The heap of commands and replies takes up to connBytes a connection, and clientsOwn for itself.
+// The heap of commands and replies may take connBytes a connection, and clientsOwn for itself.
 const (
 	connBytes  = 64 << 10
 	clientsOwn = 2 << 20
 )
 
-// mostBytes is the most memory that flags may ask for: what an int counts, and far more than machines have.
+// mostBytes is the bound of the memory that all flags ask for. An int can count it.
 const mostBytes = min(1<<50, math.MaxInt)
 
-// graceful is how long clients have to take their replies when the server stops.
+// graceful is the time in which clients may take their replies when the server stops.
 const graceful = 5 * time.Second
 
-// goHeap is how large Go's heap becomes before the collector runs. All items are off-heap, so
-// that it would run all the time otherwise.
+// goHeap is the size of Go's heap below which the collector does not run. Since all items are
+// off-heap, Go's heap is small, and the collector would run all the time.
 const goHeap = 32 << 20
 
 func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
@@ -88,7 +88,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer b.Stop()
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "cache", HugePages: true})
 	defer heap.Close()
-	var server *memcached.Server // before the cache has entries to drop
+	var server *memcached.Server // set before the cache drops an entry
 	items := cache.New(heap, &cache.Options{
 		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b,
 		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
@@ -120,7 +120,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	return err
 }
 
-// check finds flags that make no sense.
+// check sets the default of Buffers, and returns an error for flags that make no sense.
 func (c *cacheCommand) check() error {
 	if c.Buffers == 0 {
 		c.Buffers = max(c.Memory/32, 16*max(c.MaxItem, 16<<10))
@@ -144,7 +144,7 @@ func (c *cacheCommand) check() error {
 	return nil
 }
 
-// serve serves until ctx is done, which is how the server is stopped, or a listener fails.
+// serve serves until ctx is done, which stops the server, or a listener fails.
 func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memcached.Server, listeners []net.Listener) error {
 	failed := make(chan error, len(listeners)+1)
 	if c.Metrics != "" {
@@ -177,7 +177,7 @@ func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memca
 	return err
 }
 
-// listeners opens what is to be served.
+// listeners opens the listeners.
 func (c *cacheCommand) listeners() (all []net.Listener, err error) {
 	defer func() {
 		if err != nil {
@@ -215,7 +215,7 @@ func (c *cacheCommand) listeners() (all []net.Listener, err error) {
 	return wrapTLS(all, config), nil
 }
 
-// unixListener listens at a path. A socket that nobody serves any more is replaced.
+// unixListener listens at a path. It replaces a socket without a server.
 func unixListener(path string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	if err == nil {

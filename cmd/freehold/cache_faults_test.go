@@ -143,7 +143,8 @@ func TestCacheHalfClosed(t *testing.T) {
 	}
 }
 
-// Clients that announce 60 MB and send nothing cost nothing, nor do those who announce more than is allowed.
+// Clients that announce 60 MB and send nothing cost nothing, and neither does one that announces
+// more than the limit.
 func TestPromisesOfClients(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "2") // with more there are more shards, which are too small
 	address, process := startCache(t, "-m", "8GiB", "--max-item", "64MiB", "-c", "1000")

@@ -1,4 +1,5 @@
-// Strangers: clients that hold what they can of a server's memory, and its documented size.
+// Strangers: clients that try to hold as much of a server's memory as they can, against the
+// documented size.
 
 //go:build linux
 
@@ -73,7 +74,7 @@ func peakOf(t *testing.T, process *os.Process) (bytes int) {
 	return bytes << 10
 }
 
-// A deafConn says what its owner writes, and never lets it read.
+// A deafConn writes, and never returns from Read before the test ends.
 type deafConn struct {
 	net.Conn
 	ended <-chan struct{}

@@ -31,8 +31,8 @@ func startCache(t *testing.T, args ...string) (address string, process *os.Proce
 	return address, cmd.Process
 }
 
-// startServer starts a command that is freehold cache, and returns its address and what it says, which is all
-// there when the command has ended. The test ends it.
+// startServer starts a command that is freehold cache, and returns its address and its log. The log
+// is complete when the command has ended. The test ends it.
 func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) {
 	t.Helper()
 	said = &serverLog{serving: make(chan string, 1)}
@@ -52,7 +52,7 @@ func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) 
 	return address, said
 }
 
-// A serverLog is what a server says.
+// A serverLog has a server's output.
 type serverLog struct {
 	mu      sync.Mutex // guards text
 	text    bytes.Buffer
@@ -187,7 +187,7 @@ func TestCacheSnapshotOfPromises(t *testing.T) {
 	})
 }
 
-// A server that is killed has what its last snapshot has, and stats count them.
+// A server that was killed begins with the items of the last snapshot. Stats count the snapshots.
 func TestCacheSnapshotEvery(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "snapshots")
 	filetest.Must(t, os.Mkdir(dir, 0o755))
@@ -219,7 +219,8 @@ func statIs(t *testing.T, address, name string) (n int) {
 	return n
 }
 
-// A second signal, of any kind, loses nothing, and says what a third does, which ends the server at once.
+// A second signal of any kind does not lose the snapshot; the server logs it. A third ends the
+// server at once.
 func TestCacheSignals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -330,7 +331,7 @@ func TestCacheMetrics(t *testing.T) {
 	}
 }
 
-// Clients whose connection is encrypted, and those who only try to be.
+// Clients with TLS, without TLS, and without a certificate.
 func TestCacheTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
@@ -375,7 +376,7 @@ func TestCacheStops(t *testing.T) {
 	}
 }
 
-// await waits until what is said is so.
+// await waits until is returns true.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(100 * time.Millisecond) {

@@ -19,7 +19,7 @@ type tlsFlags struct {
 	TLSCA   string `name:"tls-ca" placeholder:"FILE" help:"Admit only clients that have a certificate of one of these authorities."`
 }
 
-// tlsConfig returns nil without flags.
+// tlsConfig returns the configuration of the flags, or nil without flags.
 func (f *tlsFlags) tlsConfig() (*tls.Config, error) {
 	if (f.TLSCert == "") != (f.TLSKey == "") || f.TLSCA != "" && f.TLSCert == "" {
 		return nil, cli.Usagef("--tls-cert and --tls-key belong together, and --tls-ca needs both")
@@ -46,7 +46,7 @@ func (f *tlsFlags) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// wrapTLS makes listeners other than Unix sockets encrypt, if there is a config.
+// wrapTLS adds TLS to all listeners except Unix sockets, unless config is nil.
 func wrapTLS(all []net.Listener, config *tls.Config) []net.Listener {
 	if config == nil {
 		return all
@@ -62,8 +62,8 @@ func wrapTLS(all []net.Listener, config *tls.Config) []net.Listener {
 // firstInherited is the first file descriptor that systemd passes to a service.
 const firstInherited = 3
 
-// inherited returns the sockets that systemd has opened for this process, as sd_listen_fds(3)
-// describes.
+// inherited returns the sockets that systemd has opened for this process, by the protocol of
+// sd_listen_fds(3).
 func inherited() (all []net.Listener, err error) {
 	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
 	if err != nil || os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {

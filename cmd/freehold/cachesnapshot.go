@@ -26,7 +26,7 @@ import (
 // The time is in nanoseconds of Unix time, little-endian. Without a flush_all that is due, the file ends
 // with the cache's part.
 type snapshots struct {
-	path   string // or "", for none
+	path   string // "" is none
 	items  *cache.Cache
 	server *memcached.Server
 	log    *log.Logger
@@ -34,7 +34,8 @@ type snapshots struct {
 
 const flushMagic = "freeholdflush\x00\x00\x00"
 
-// mayWrite finds a file that cannot be written while there are no items to lose.
+// mayWrite returns an error if the file cannot be written. It runs first, when there are no items
+// to lose.
 func (s *snapshots) mayWrite() error {
 	if s.path == "" {
 		return nil
@@ -50,7 +51,7 @@ func (s *snapshots) mayWrite() error {
 func (s *snapshots) create() (*atomicfile.File, error) {
 	const mode = 0o600
 	if info, err := os.Stat(s.path); err == nil && info.Mode().IsRegular() {
-		os.Chmod(s.path, mode) // which the new file takes over
+		os.Chmod(s.path, mode) // the new file takes it over
 	}
 	f, err := atomicfile.Create(s.path)
 	if err == nil && !f.InPlace() {
@@ -61,8 +62,9 @@ func (s *snapshots) create() (*atomicfile.File, error) {
 	return f, err
 }
 
-// load fills the cache from the file. A server that has none begins empty, and so does one whose file is
-// damaged, which it says: it must start. A file that is no snapshot is not replaced.
+// load fills the cache from the file. Without a file, the cache begins empty. With a damaged file
+// it begins empty too, since the server must start, and load logs the error. If the file is no
+// snapshot, load returns an error, so that the server does not replace it.
 func (s *snapshots) load() error {
 	if s.path == "" {
 		return nil
@@ -94,7 +96,7 @@ func (s *snapshots) read() error {
 	return nil
 }
 
-// save writes a snapshot, and says so.
+// save writes a snapshot, counts it and logs it.
 func (s *snapshots) save() error {
 	if s.path == "" {
 		return nil
@@ -124,8 +126,8 @@ func (s *snapshots) write() error {
 	return f.Commit()
 }
 
-// every saves now and then until stop is called, which waits for one that is under way. An error is logged
-// and counted; the next one may have room.
+// every saves at an interval until stop is called, which waits for a running save. It logs errors
+// and goes on, since a disk may have room again.
 func (s *snapshots) every(d time.Duration) (stop func()) {
 	if d == 0 {
 		return func() {}
@@ -152,14 +154,15 @@ func (s *snapshots) every(d time.Duration) (stop func()) {
 	}
 }
 
-// untilSignal returns a context that is done when the server is to stop: with ctx, or at a signal. What the
-// server writes then is more than a second signal may lose; the third ends the process.
+// untilSignal returns a context that is done when ctx is, or at the first signal. A second signal
+// only logs that the server is stopping, so that it does not lose the snapshot. The third ends the
+// process.
 func untilSignal(ctx context.Context, log *log.Logger) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, syscall.SIGTERM)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if !signal.Ignored(sig) { // as in the background of a script, or under nohup
+		if !signal.Ignored(sig) { // scripts ignore SIGINT for commands in the background, nohup ignores SIGHUP
 			signal.Notify(signals, sig)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closed reports whether a standard stream was closed when the process began. The Go runtime
-// has opened /dev/null for reading and writing in its place, before any code of a program runs, so
-// input and output would be lost without an error. A /dev/null that the caller has opened in both
-// ways looks the same, and counts as closed.
+// closed reports whether a standard stream was closed when the process began. Before any code of a
+// program runs, the Go runtime opens /dev/null for reading and writing in its place, so data would
+// be lost without an error. A /dev/null that the caller has opened for both looks the same, and
+// counts as closed.
 func closed(stream *os.File) bool {
 	info, err := stream.Stat()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// stdin and stdout return the standard streams for commands that would lose data if one was closed:
-// reading from it or writing to it is an error.
+// stdin and stdout return the standard streams. If one is closed, each Read or Write of it is an
+// error, so that no command loses data.
 func stdin() io.Reader {
 	if closed(os.Stdin) {
 		return closedStream{os.Stdin}
@@ -26,7 +26,7 @@ func stdout() io.Writer {
 	return os.Stdout
 }
 
-// A closedStream fails as a stream that is closed does.
+// A closedStream fails like a closed file.
 type closedStream struct{ stream *os.File }
 
 func (s closedStream) fail(op string) error {
@@ -36,7 +36,7 @@ func (s closedStream) fail(op string) error {
 func (s closedStream) Read([]byte) (int, error)  { return 0, s.fail("read") }
 func (s closedStream) Write([]byte) (int, error) { return 0, s.fail("write") }
 
-// mayOpen returns an error if path is a name of a standard stream that is closed.
+// mayOpen returns an error if path names a closed standard stream.
 func mayOpen(path string) error {
 	for i, stream := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		switch path {

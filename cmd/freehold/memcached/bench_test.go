@@ -26,8 +26,8 @@ func (r *replay) Read(p []byte) (int, error) {
 
 func (r *replay) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkSession has the time of a command without that of the network: pipelined reads of random keys of
-// a million, in batches.
+// BenchmarkSession measures a command without the network: pipelined reads of random keys of a
+// million, in batches.
 func BenchmarkSession(b *testing.B) {
 	const items = 1_000_000
 	c := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 512 << 20, Access: true})

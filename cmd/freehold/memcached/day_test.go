@@ -14,8 +14,9 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// A day of load, whose time is that of a bubble: clients come and go, in bursts, with items that expire after
-// seconds to hours and of all sizes. At each minute the cache is within its bound, and Go's heap does not grow.
+// A day of load in the time of a bubble: clients come and go, in bursts, with items that expire
+// after seconds to hours and of all sizes. At each minute the cache is within its bound, and Go's
+// heap does not grow.
 func TestDay(t *testing.T) {
 	commands := 4000 // of a client in a minute
 	if testing.Short() {

@@ -39,7 +39,8 @@ const large = "set a 0 0 60000\r\n" // and 60,000 bytes
 
 func largeValue() string { return strings.Repeat("v", 60000) + "\r\n" }
 
-// Clients that never end their uploads delay another one's by a moment, and nobody's small commands.
+// Clients that never end their uploads delay an upload of another client by a moment, and small
+// commands not at all.
 func TestSlowUploads(t *testing.T) {
 	const atOnce = 18
 	serving(t, func(o *Options) { o.MaxConns, o.Write, o.Buffers = 1000, 30*time.Second, atOnce*60100 }, func(t *testing.T, s *Server, p *pipes) {
@@ -107,7 +108,7 @@ func TestSlowReplies(t *testing.T) {
 	})
 }
 
-// Where nobody else waits, a slow client may be slow.
+// While no other client waits, a client may be slow.
 func TestSlowAlone(t *testing.T) {
 	serving(t, func(o *Options) { o.Write = 30 * time.Second }, func(t *testing.T, s *Server, p *pipes) {
 		c := uploads(p, 1)[0]
@@ -182,6 +183,9 @@ func TestHeapWithoutMemory(t *testing.T) {
 		if got := talk(t, s, say); got != want {
 			t.Errorf("%.40q: %q, want %q", say, got, want)
 		}
+		if got := talk(t, s, say+"stats\r\n"); strings.Contains(got, "STAT buffer_bytes ") && !strings.Contains(got, "STAT buffer_bytes 0\r\n") {
+			t.Errorf("%.40q: the session has a grant behind it", say)
+		}
 		if used := statOf(t, s, "buffer_bytes"); used != 0 {
 			t.Errorf("%.40q: %d bytes are granted", say, used)
 		}
@@ -214,7 +218,7 @@ func TestOneList(t *testing.T) {
 	})
 }
 
-// A server that stops waits for nobody who waits for memory.
+// A server that stops does not wait for clients that wait for memory.
 func TestShutdownOfWaiters(t *testing.T) {
 	serving(t, func(o *Options) { o.MaxConns, o.Write = 10, time.Hour }, func(t *testing.T, s *Server, p *pipes) {
 		for _, c := range uploads(p, 5) {

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// A model is what the cache should have, and replies as the server should. Time stands still.
+// A model has the items that the cache should have, and replies like the server. Its time does not
+// pass.
 type model struct {
 	items map[string]*modelItem
 	cas   map[string]string // the version that a key had when it was last asked for
@@ -49,7 +50,7 @@ func (m *model) touch(key string, ttl int) {
 	}
 }
 
-// store returns NS, NF, EX or HD, and does what it says. vivify is the exptime of N, or -2.
+// store runs a storage command, and returns NS, NF, EX or HD. vivify is the exptime of N, or -2.
 func (m *model) store(mode byte, key string, it modelItem, cas string, vivify int) string {
 	old := m.items[key]
 	joins := mode == appendMode || mode == prependMode

@@ -199,7 +199,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// A server that stops replies to what it has read, and waits for nobody beyond its patience.
+// A server that stops replies to the commands that it has read, and waits for clients until the
+// context is done.
 func TestShutdown(t *testing.T) {
 	serving(t, func(o *Options) { o.Write = time.Hour }, func(t *testing.T, s *Server, p *pipes) {
 		waits, stuck := p.dial(), p.dial()
@@ -398,7 +399,8 @@ func TestStatsConns(t *testing.T) {
 	})
 }
 
-// A tired listener has no connection, and as many temporary errors as it counts before the last one.
+// A tired listener fails: with temporary errors first, whose number it counts down, and then for
+// good.
 type tired struct {
 	net.Listener
 	temporary int

@@ -54,7 +54,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// talk returns what the server replies.
+// talk returns the replies of the server.
 func talk(t testing.TB, s *Server, pieces ...string) string {
 	t.Helper()
 	w := &wire{pieces: pieces}
@@ -82,8 +82,8 @@ func TestWinningKeepsTheCAS(t *testing.T) {
 
 var longKey = strings.Repeat("k", maxKey+1)
 
-// conversations are what clients say and the replies, in which ~ stands for a version. Each begins
-// with an empty cache.
+// conversations are commands of clients and the replies to them. A ~ in a reply is a version. Each
+// begins with an empty cache.
 var conversations = []struct{ name, say, want string }{
 	{"set and get", "set a 7 0 2\r\nhi\r\nget a b\r\n", "STORED\r\nVALUE a 7 2\r\nhi\r\nEND\r\n"},
 	{"an empty value", "set a 0 0 0\r\n\r\nget a\r\n", "STORED\r\nVALUE a 0 0\r\n\r\nEND\r\n"},
@@ -361,7 +361,7 @@ func TestVersionsDiffer(t *testing.T) {
 	}
 }
 
-// The bound goes from an eighth of what it was at first to eight times as much.
+// The bound goes from an eighth of the first one to eight times as much.
 func TestMemLimits(t *testing.T) {
 	s := newServer(t)
 	s.options.MaxBytes = 16 << 20

@@ -176,7 +176,7 @@ func TestStatsOfTheServer(t *testing.T) {
 		b, _ := strconv.Atoi(after[name])
 		return b - a
 	}
-	// The stats of before are not written yet when they are counted, and those of after are read.
+	// The first stats are counted before they are written, the last ones after they are read.
 	if r := grew("bytes_read"); r != len("get a\r\nstats\r\nstats\r\n") {
 		t.Errorf("%d bytes read", r)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// watchClient returns a reader of what a watcher is told.
+// watchClient returns a reader of the lines of a watcher.
 func watchClient(t *testing.T, p *pipes, command string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c := p.dial()
@@ -127,7 +127,7 @@ func TestWatchConnections(t *testing.T) {
 	})
 }
 
-// A watcher that reads too slowly loses lines, is told how many, and nobody waits for it.
+// A watcher that reads too slowly loses lines and gets their number. No session waits for it.
 func TestSlowWatchers(t *testing.T) {
 	serving(t, func(o *Options) { o.Write = time.Hour }, func(t *testing.T, s *Server, p *pipes) {
 		c, lines := watchClient(t, p, "watch")
