@@ -103,6 +103,35 @@ func TestAllAgainstResize(t *testing.T) {
 	c.check()
 }
 
+// TestReaderAgainstFreedIndex: Resize frees buckets and the pages that describe segments once no reader, who
+// has a slot and no pin yet, is left.
+func TestReaderAgainstFreedIndex(t *testing.T) {
+	const made, most, least = 4 << 20, 4 << 20 * resizeShare, 4 << 20 / resizeShare
+	for function, size := range map[string]int{"shrinkIndex": 10, "dropPages": 4000} {
+		t.Run(function, func(t *testing.T) {
+			c := newShared(t, Options{MaxBytes: made})
+			c.Resize(most)
+			keys := min(most/2/size, 40_000)
+			for i := range keys {
+				must(0, c.Set(fmt.Append(nil, i), make([]byte, size)))
+			}
+			done := make(chan bool, 1)
+			at(c, readSlot, 1, func() {
+				go func() {
+					c.Resize(least)
+					done <- true
+				}()
+				if !await.Lock(function, done) {
+					t.Error("memory was freed under a reader")
+				}
+			})
+			c.View(fmt.Append(nil, keys-1), func(Entry) {})
+			<-done
+			c.check()
+		})
+	}
+}
+
 // TestHitsOfTwoReaders: both count, though the other one's comes between the loads of a slot.
 func TestHitsOfTwoReaders(t *testing.T) {
 	c := newCache(t, Options{})
