@@ -153,7 +153,7 @@ func (s *session) settings() {
 // flushAll clears the cache, now or after a delay. A later flush_all replaces a pending one.
 func (s *session) flushAll(words [][]byte, _ []byte) {
 	var after time.Duration
-	if len(words) > 1 && string(words[1]) != "noreply" {
+	if len(words) > 2 || len(words) == 2 && string(words[1]) != "noreply" {
 		exptime, ok := parseInt(words[1])
 		if !ok {
 			s.reply("CLIENT_ERROR invalid exptime argument")

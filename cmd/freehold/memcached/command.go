@@ -10,9 +10,9 @@ import (
 // A command is a row of the table. Words are counted with the command's name.
 type command struct {
 	run         func(s *session, words [][]byte, data []byte)
-	least, most int  // numbers of words; a most of 0 is any number of keys, the last ones in s.rest
-	size        int  // index of the word with the size of the data block; 0 if there is no block
-	noreply     bool // a last word beyond the least may be noreply, which drops the reply
+	least, most int // numbers of words; a most of 0 is any number of keys, the last ones in s.rest
+	size        int // index of the word with the size of the data block; 0 if there is no block
+	noreply     int // the first word that may be noreply, as the last one, which drops the reply; 0 is none
 }
 
 var commands = map[string]*command{
@@ -21,17 +21,17 @@ var commands = map[string]*command{
 	"gat":  {run: (*session).gat, least: 3},
 	"gats": {run: (*session).gats, least: 3},
 
-	"set":     {run: store(setMode), least: 5, most: 6, size: 4, noreply: true},
-	"add":     {run: store(addMode), least: 5, most: 6, size: 4, noreply: true},
-	"replace": {run: store(replaceMode), least: 5, most: 6, size: 4, noreply: true},
-	"append":  {run: store(appendMode), least: 5, most: 6, size: 4, noreply: true},
-	"prepend": {run: store(prependMode), least: 5, most: 6, size: 4, noreply: true},
-	"cas":     {run: store(casMode), least: 6, most: 7, size: 4, noreply: true},
+	"set":     {run: store(setMode), least: 5, most: 6, size: 4, noreply: 1},
+	"add":     {run: store(addMode), least: 5, most: 6, size: 4, noreply: 1},
+	"replace": {run: store(replaceMode), least: 5, most: 6, size: 4, noreply: 1},
+	"append":  {run: store(appendMode), least: 5, most: 6, size: 4, noreply: 1},
+	"prepend": {run: store(prependMode), least: 5, most: 6, size: 4, noreply: 1},
+	"cas":     {run: store(casMode), least: 6, most: 7, size: 4, noreply: 1},
 
-	"incr":   {run: (*session).incr, least: 3, most: 4, noreply: true},
-	"decr":   {run: (*session).decr, least: 3, most: 4, noreply: true},
-	"delete": {run: (*session).delete, least: 2, most: 4, noreply: true},
-	"touch":  {run: (*session).touch, least: 3, most: 4, noreply: true},
+	"incr":   {run: (*session).incr, least: 3, most: 4, noreply: 1},
+	"decr":   {run: (*session).decr, least: 3, most: 4, noreply: 1},
+	"delete": {run: (*session).delete, least: 2, most: 4, noreply: 2},
+	"touch":  {run: (*session).touch, least: 3, most: 4, noreply: 1},
 
 	"mg": {run: (*session).metaGet, least: 2, most: maxWords},
 	"ms": {run: (*session).metaSet, least: 2, most: maxWords, size: 2},
@@ -41,12 +41,12 @@ var commands = map[string]*command{
 	"mn": {run: (*session).metaNoop, least: 1, most: maxWords},
 
 	"stats":          {run: (*session).stats, least: 1, most: maxWords},
-	"flush_all":      {run: (*session).flushAll, least: 1, most: 3, noreply: true},
-	"cache_memlimit": {run: (*session).memLimit, least: 2, most: 3, noreply: true},
+	"flush_all":      {run: (*session).flushAll, least: 1, most: 3, noreply: 1},
+	"cache_memlimit": {run: (*session).memLimit, least: 2, most: 3, noreply: 1},
 	"version":        {run: (*session).version, least: 1, most: maxWords},
-	"verbosity":      {run: (*session).verbosity, least: 2, most: 3, noreply: true},
+	"verbosity":      {run: (*session).verbosity, least: 2, most: 3, noreply: 1},
 	"lru_crawler":    {run: (*session).crawler, least: 2, most: maxWords},
-	"slabs":          {run: (*session).slabs, least: 3, most: maxWords, noreply: true},
+	"slabs":          {run: (*session).slabs, least: 3, most: maxWords, noreply: 1},
 	"shutdown":       {run: (*session).shutdown, least: 1, most: maxWords},
 	"watch":          {run: (*session).startWatching, least: 1, most: maxWords},
 	"quit":           {run: (*session).quit, least: 1, most: maxWords},
@@ -77,7 +77,7 @@ func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 	}
 	s.noReply = len(s.out)
 	used, ok = s.perform(c, words, after)
-	if c.noreply && len(words) > c.least && bytes.Equal(words[len(words)-1], noreply) {
+	if c.noreply > 0 && len(words) > c.noreply && bytes.Equal(words[len(words)-1], noreply) {
 		s.out = s.out[:s.noReply]
 	}
 	return used, ok
