@@ -24,6 +24,7 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/seam"
 )
 
 // A Cache keeps entries of bytes within a bound. Make one with [New]; calls of the zero Cache
@@ -43,7 +44,7 @@ type Cache struct {
 	trimmer      interface{ Trim() } // the parent, or nil if it cannot
 	returned     atomic.Int64        // bytes of large items since it was last trimmed
 	lender       *lender             // nil but in debug modes
-	seam         seam
+	seam         seam.Seam
 }
 
 // opened has the open caches. It does not keep one that is dropped without Close.

@@ -8,21 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/seam"
 	"github.com/freehold-go/freehold/internal/test/await"
 )
-
-// at has hook called once, when a call reaches the point for the nth time.
-func at(c *Cache, point seamPoint, nth int, hook func()) {
-	c.seam.hook = func(p seamPoint) {
-		if p != point {
-			return
-		}
-		if nth--; nth == 0 {
-			c.seam.hook = nil
-			hook()
-		}
-	}
-}
 
 // refill deletes all, and writes other items over the memory.
 func refill(c *Cache) {
@@ -50,12 +38,12 @@ func TestReaderAgainstReclaim(t *testing.T) {
 			must(0, c.Set(key, value))
 		}, string(value)},
 	} {
-		for point, p := range map[string]seamPoint{"moves": readMoves, "slot": readSlot, "pinned": readPinned, "held": readHeld} {
+		for point, p := range map[string]seam.Point{"moves": readMoves, "slot": readSlot, "pinned": readPinned, "held": readHeld} {
 			t.Run(name+" after "+point, func(t *testing.T) {
 				c := newCache(t, Options{})
 				must(0, c.Set(key, value))
 				came := false
-				at(c, p, 1, func() { came = true; write.do(c) })
+				c.seam.Once(p, 1, func() { came = true; write.do(c) })
 				got := ""
 				c.View(key, func(e Entry) {
 					c.check()
@@ -88,7 +76,7 @@ func TestAllAgainstResize(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	must(0, c.Set([]byte("k"), []byte("v")))
 	done := make(chan bool, 1)
-	at(c, readSlot, 1, func() {
+	c.seam.Once(readSlot, 1, func() {
 		go func() {
 			c.Resize(MinBytes)
 			done <- true
@@ -116,7 +104,7 @@ func TestReaderAgainstFreedIndex(t *testing.T) {
 				must(0, c.Set(fmt.Append(nil, i), make([]byte, size)))
 			}
 			done := make(chan bool, 1)
-			at(c, readSlot, 1, func() {
+			c.seam.Once(readSlot, 1, func() {
 				go func() {
 					c.Resize(least)
 					done <- true
@@ -137,7 +125,7 @@ func TestHitsOfTwoReaders(t *testing.T) {
 	c := newCache(t, Options{})
 	key := []byte("k")
 	must(0, c.Set(key, key))
-	at(c, readSlot, 1, func() { c.Get(nil, key) })
+	c.seam.Once(readSlot, 1, func() { c.Get(nil, key) })
 	c.Get(nil, key)
 	if hits := c.found(key).w.hits(); hits != 2 {
 		t.Errorf("%d hits, want 2", hits)
@@ -173,15 +161,15 @@ func TestLateReader(t *testing.T) {
 func TestRewriteAgainstReaders(t *testing.T) {
 	key, value := []byte("k"), checked([]byte("k"), 500)
 	again := bytes.Repeat([]byte{'a'}, len(value))
-	for point, p := range map[string]seamPoint{"hidden": writeHidden, "alone": writeAlone} {
+	for point, p := range map[string]seam.Point{"hidden": writeHidden, "alone": writeAlone} {
 		t.Run(point, func(t *testing.T) {
 			c := newCache(t, Options{})
 			must(0, c.Set(key, value))
 			var got []byte
 			var reader sync.WaitGroup
-			at(c, p, 1, func() {
+			c.seam.Once(p, 1, func() {
 				tries := make(chan bool)
-				c.seam.hook = func(p seamPoint) {
+				c.seam.Hook = func(p seam.Point) {
 					if p == readMoves {
 						tries <- true
 					}
@@ -208,7 +196,7 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	c := newCache(t, Options{})
 	must(0, c.Set(key, value))
 	old := c.found(key)
-	at(c, writeHidden, 1, func() {
+	c.seam.Once(writeHidden, 1, func() {
 		n, _ := c.shards[0].segs.split(old.w.place())
 		old.pin = c.shards[0].segs.pin(n, 0)
 		old.pin.Add(1) // R2 before W2
@@ -219,7 +207,7 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	}
 	old.release()
 	get(t, c, "k", string(again))
-	at(c, writeShown, 1, func() { get(t, c, "k", string(value)) })
+	c.seam.Once(writeShown, 1, func() { get(t, c, "k", string(value)) })
 	must(0, c.Set(key, value))
 	c.check()
 }
@@ -250,7 +238,7 @@ func TestSearchAgainstMoves(t *testing.T) {
 			t.Fatal("a slot of no place")
 		}
 		move(one, two) // it is in the second home now, whichever it was
-		at(c, readFirst, 1, func() { move(two, one) })
+		c.seam.Once(readFirst, 1, func() { move(two, one) })
 		get(t, c, string(key), string(key))
 		c.check()
 	}
@@ -262,7 +250,7 @@ func TestSearchTakesTheLock(t *testing.T) {
 	must(0, c.Set([]byte("other"), nil))
 	s := &c.shards[0]
 	looks, locked := 0, 0
-	c.seam.hook = func(p seamPoint) {
+	c.seam.Hook = func(p seam.Point) {
 		switch p {
 		case readMoves:
 			s.index.moves.Add(2)
@@ -284,7 +272,7 @@ func TestSearchTakesTheLock(t *testing.T) {
 // TestSearchAgainstGrowth: a reader who has looked at the first home finds what splits have moved.
 func TestSearchAgainstGrowth(t *testing.T) {
 	const keys = 300
-	for point, p := range map[string]seamPoint{"moves": readMoves, "first home": readFirst} {
+	for point, p := range map[string]seam.Point{"moves": readMoves, "first home": readFirst} {
 		t.Run(point, func(t *testing.T) {
 			c := newCache(t, Options{MaxBytes: 1 << 20})
 			s := &c.shards[0]
@@ -292,7 +280,7 @@ func TestSearchAgainstGrowth(t *testing.T) {
 				must(0, c.Set(fmt.Append(nil, n), []byte("v")))
 			}
 			for n := range keys {
-				at(c, p, 1, func() {
+				c.seam.Once(p, 1, func() {
 					s.mu.Lock()
 					defer s.mu.Unlock()
 					for range 5 {
@@ -303,13 +291,13 @@ func TestSearchAgainstGrowth(t *testing.T) {
 					}
 				})
 				get(t, c, fmt.Sprint(n), "v")
-				c.seam.hook = nil
+				c.seam.Hook = nil
 			}
 			c.check()
 			for before := uint32(0); s.index.buckets.Load() > 1<<s.index.perBits && s.index.buckets.Load() != before; {
 				before = s.index.buckets.Load() // at which it stays if all keys are in their first homes
 				for n := range keys {
-					at(c, p, 1, func() {
+					c.seam.Once(p, 1, func() {
 						s.mu.Lock()
 						defer s.mu.Unlock()
 						if s.index.buckets.Load() > 1<<s.index.perBits {
@@ -319,7 +307,7 @@ func TestSearchAgainstGrowth(t *testing.T) {
 						}
 					})
 					get(t, c, fmt.Sprint(n), "v")
-					c.seam.hook = nil
+					c.seam.Hook = nil
 				}
 			}
 			c.check()

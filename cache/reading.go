@@ -55,7 +55,7 @@ func (s *shard) find(h uint64, key []byte) reading {
 	const tries = 100
 	for range tries {
 		moves := s.index.moves.Load()
-		s.c.seam.at(readMoves)
+		s.c.seam.At(readMoves)
 		r := s.scan(h, key, false)
 		if r.it != nil || moves&1 == 0 && s.index.moves.Load() == moves {
 			return r
@@ -114,7 +114,7 @@ func (s *shard) look(tag uint32, key []byte, isWriter bool) (r reading) {
 			}
 			r.release()
 		}
-		s.c.seam.at(readFirst)
+		s.c.seam.At(readFirst)
 	}
 	return reading{}
 }
@@ -122,14 +122,14 @@ func (s *shard) look(tag uint32, key []byte, isWriter bool) (r reading) {
 // hold pins the item of a slot and returns it, or the zero reading if the slot is empty.
 func (s *shard) hold(at *atomic.Uint64) reading {
 	for w := slot(at.Load()); w != 0; { // R1 of segment.go
-		s.c.seam.at(readSlot)
+		s.c.seam.At(readSlot)
 		n, offset := s.segs.split(w.place())
 		p := s.segs.pin(n, pin.Stripe(stripeBits))
 		p.Add(1) // R2
-		s.c.seam.at(readPinned)
+		s.c.seam.At(readPinned)
 		again := slot(at.Load()) // R3
 		if again&^hitsMask == w&^hitsMask {
-			s.c.seam.at(readHeld)
+			s.c.seam.At(readHeld)
 			return reading{at, again, s.segs.at(n).item(offset), p}
 		}
 		p.Add(^uint32(0))

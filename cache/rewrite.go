@@ -23,10 +23,10 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps b
 	}
 	s.index.moves.Add(1)
 	w := slot(old.at.Swap(0)) // W1
-	s.c.seam.at(writeHidden)
+	s.c.seam.At(writeHidden)
 	alone := !s.segs.isPinned(n) // W2
 	if alone {
-		s.c.seam.at(writeAlone)
+		s.c.seam.At(writeAlone)
 		size := it.size()
 		g.forget(it.expires.Load(), size)
 		s.advance(it, sh, keeps)
@@ -35,7 +35,7 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps b
 		w = slotOf(w.tag(), w.place(), w.main(), min(w.hits()+1, maxHits))
 	}
 	old.at.Store(uint64(w))
-	s.c.seam.at(writeShown)
+	s.c.seam.At(writeShown)
 	s.index.moves.Add(1)
 	return alone
 }

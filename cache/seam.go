@@ -3,16 +3,15 @@
 
 package cache
 
-// A seamPoint is a step at which a test may act.
-type seamPoint int
+import "github.com/freehold-go/freehold/internal/seam"
 
 const (
-	readMoves   seamPoint = iota // before a search
-	readSlot                     // R1 of segment.go
-	readPinned                   // R2
-	readHeld                     // R3
-	readFirst                    // all of a home, which has no such key
-	writeHidden                  // W1, of an item that is rewritten
-	writeAlone                   // W2
-	writeShown                   // the slot is there again, and moves still odd
+	readMoves   seam.Point = iota // before a search
+	readSlot                      // R1 of segment.go
+	readPinned                    // R2
+	readHeld                      // R3
+	readFirst                     // all of a home, which has no such key
+	writeHidden                   // W1, of an item that is rewritten
+	writeAlone                    // W2
+	writeShown                    // the slot is there again, and moves still odd
 )

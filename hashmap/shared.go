@@ -132,9 +132,9 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 		h = hashSlow(&m.hasher, &k)
 	}
 	at := entryFor(m.dir.Load(), h)
-	m.seam.at(readDirectory)
+	m.seam.At(readDirectory)
 	e := at.Load() // R1
-	m.seam.at(readTable)
+	m.seam.At(readTable)
 	if e <= replacedDirectory {
 		return m.getSlow(k)
 	}
@@ -145,22 +145,22 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 	for range groups {
 		g := pointer(tableOf(e) + (i+1)*l.stride)
 		version := atomic.LoadUint64(versionOf(g)) // R2
-		m.seam.at(readVersion)
+		m.seam.At(readVersion)
 		if version&1 != 0 {
 			break
 		}
 		if at.Load() != e { // R3
 			break
 		}
-		m.seam.at(readEntry)
+		m.seam.At(readEntry)
 		w := atomic.LoadUint64(tagsAt(g)) // R4
-		m.seam.at(readTags)
+		m.seam.At(readTags)
 		for match := matchTag(w, tag); match != 0; match &= match - 1 {
 			slot := unsafe.Add(g, shardHeadBytes+slotOf(match)*l.slot)
 			if loadCell[K](slot) == k {
-				m.seam.at(readKey)
+				m.seam.At(readKey)
 				v := loadCell[V](unsafe.Add(slot, l.value))
-				m.seam.at(readValue)
+				m.seam.At(readValue)
 				if atomic.LoadUint64(versionOf(g)) != version { // R5
 					return m.getSlow(k)
 				}
@@ -196,7 +196,7 @@ func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 
 // locked calls use with the slot of k, if there is one, under its table's lock.
 func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (found bool) {
-	m.seam.at(readSlow)
+	m.seam.At(readSlow)
 	x, ok := m.enter(h)
 	if !ok {
 		return false
@@ -219,7 +219,7 @@ func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 		return v, false, sure
 	}
 	v = m.valueAt(s.slot)
-	m.seam.at(readValue)
+	m.seam.At(readValue)
 	return v, true, s.same()
 }
 
@@ -236,7 +236,7 @@ func (s sight) same() bool { return atomic.LoadUint64(versionOf(s.group)) == s.v
 // entry, or if it met a writer, and then it is not sure.
 func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
 	at, e := m.lookUp(h)
-	m.seam.at(readTable)
+	m.seam.At(readTable)
 	if e == 0 {
 		return s, true
 	}
@@ -245,17 +245,17 @@ func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
 	for range groups {
 		g := m.group(tableOf(e), i)
 		version := atomic.LoadUint64(versionOf(g))
-		m.seam.at(readVersion)
+		m.seam.At(readVersion)
 		if version&1 != 0 || at.Load() != e {
 			return s, false
 		}
-		m.seam.at(readEntry)
+		m.seam.At(readEntry)
 		w := atomic.LoadUint64(tagsAt(g))
-		m.seam.at(readTags)
+		m.seam.At(readTags)
 		for match := matchTag(w, tag); match != 0; match &= match - 1 {
 			slot := m.slot(g, slotOf(match))
 			if m.isKey(slot, k) {
-				m.seam.at(readKey)
+				m.seam.At(readKey)
 				return sight{g, slot, version}, true
 			}
 		}

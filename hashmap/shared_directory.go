@@ -28,6 +28,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
+	"github.com/freehold-go/freehold/internal/seam"
 )
 
 // sharedTables is the part of a Shared that does not depend on its types.
@@ -35,7 +36,7 @@ type sharedTables struct {
 	base     container.Base
 	dir      atomic.Uintptr // 0 if NewShared did not make the map
 	direct   bool           // neither keys nor values are text
-	seam     sharedSeam
+	seam     seam.Seam
 	locks    sharedLocks
 	layout   shardLayout
 	maxClass uintptr         // of tables, unless hashes collide
@@ -111,7 +112,7 @@ type held struct {
 func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 	for {
 		at, e := m.lookUp(h)
-		m.seam.at(lookedUp)
+		m.seam.At(lookedUp)
 		if e == 0 {
 			return held{}, false
 		}
@@ -179,7 +180,7 @@ func (m *sharedTables) deepen(depth uintptr) error {
 		entryFor(d, h).Store(entryFor(old, h).Load())
 	}
 	m.dir.Store(d)
-	m.seam.at(deepened)
+	m.seam.At(deepened)
 	if len(m.dirs) > 0 {
 		for i := range uint64(1) << depthOf(old) {
 			entryFor(old, i<<(64-depthOf(old))).Store(replacedDirectory)

@@ -77,7 +77,7 @@ func (m *Shared[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 		}
 		fill(e, g, i, h, text)
 	})
-	m.seam.at(copied)
+	m.seam.At(copied)
 	return m.publish(x, h, to, n)
 }
 
@@ -114,7 +114,7 @@ func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error
 	count := uint64(1) << (depthOf(dir) - old)
 	for i := range count {
 		entryFor(dir, first+i<<(dir&classMask)).Store(to[2*i/count])
-		m.seam.at(published)
+		m.seam.At(published)
 	}
 	m.tables += int(n) - 1
 	m.give(x.e)

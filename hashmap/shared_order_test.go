@@ -8,22 +8,10 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/seam"
 )
 
-// at has hook called once, when a call reaches the point for the nth time.
-func at(m *sharedTables, point seamPoint, nth int, hook func()) {
-	m.seam.hook = func(p seamPoint) {
-		if p != point {
-			return
-		}
-		if nth--; nth == 0 {
-			m.seam.hook = nil
-			hook()
-		}
-	}
-}
-
-var readPoints = map[string]seamPoint{
+var readPoints = map[string]seam.Point{
 	"directory": readDirectory, "table": readTable, "version": readVersion, "entry": readEntry,
 	"tags": readTags, "key": readKey, "value": readValue,
 }
@@ -100,7 +88,7 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 				succeed(m.Put(k, valueOf(1)))
 				put(m, sharedKeys(m, 500_000, write.crowd, k, false))
 				came := false
-				at(&m.sharedTables, p, 1, func() { came = true; write.do(m) })
+				m.seam.Once(p, 1, func() { came = true; write.do(m) })
 				v, found := m.Get(k)
 				if !came {
 					t.Fatal("the reader did not come there")
@@ -138,8 +126,8 @@ func TestSharedTornValues(t *testing.T) {
 		if odd {
 			tear()
 		}
-		where := make(chan seamPoint, 100)
-		m.seam.hook = func(p seamPoint) {
+		where := make(chan seam.Point, 100)
+		m.seam.Hook = func(p seam.Point) {
 			if p == readKey && !odd {
 				tear()
 			}
@@ -152,7 +140,7 @@ func TestSharedTornValues(t *testing.T) {
 		if p := <-where; p != readSlow {
 			t.Errorf("%s: the reader went on", name)
 		}
-		m.seam.hook = nil
+		m.seam.Hook = nil
 		v := wideOf(1)
 		storeCell(value, &v)
 		*versionOf(g)++
@@ -172,7 +160,7 @@ func TestSharedReaderBetweenSteps(t *testing.T) {
 
 func testSharedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) V) {
 	var none V
-	for name, point := range map[string]seamPoint{
+	for name, point := range map[string]seam.Point{
 		"version": raised, "key": wroteKey, "value": wroteValue, "copy": copied, "entry": published, "directory": deepened,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,12 +170,12 @@ func testSharedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) 
 			const keys = 3000
 			times := 0
 			for k := range uint64(keys) {
-				m.seam.hook = func(p seamPoint) {
+				m.seam.Hook = func(p seam.Point) {
 					if p != point {
 						return
 					}
-					hook := m.seam.hook
-					m.seam.hook = nil
+					hook := m.seam.Hook
+					m.seam.Hook = nil
 					times++
 					for other := k - min(k, 200); other < k; other++ {
 						if v, found := m.Get(other); !found || v != valueOf(other) {
@@ -197,14 +185,14 @@ func testSharedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) 
 					if v, found := m.Get(k); found || v != none {
 						t.Fatalf("Get(%d) = %v, %t before it is put", k, v, found)
 					}
-					m.seam.hook = hook
+					m.seam.Hook = hook
 				}
 				succeed(m.Put(k, valueOf(k)))
 			}
 			if times < 2 {
 				t.Errorf("writers came there %d times", times)
 			}
-			m.seam.hook = nil
+			m.seam.Hook = nil
 		})
 	}
 }
@@ -241,7 +229,7 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 				del := what != "replace"
 				m.hasher.narrow = narrow
 				succeed(m.Put("key", old))
-				at(&m.sharedTables, p, 1, func() {
+				m.seam.Once(p, 1, func() {
 					if del {
 						m.Delete("key")
 					} else {
@@ -255,7 +243,7 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 				if found && v != old && (del || v != replaced) || !found && !del {
 					t.Errorf("it has %.20v, %t", v, found)
 				}
-				if m.seam.hook != nil {
+				if m.seam.Hook != nil {
 					t.Error("the reader did not come there")
 				}
 				for range 3 * batchTexts { // its guard has left
@@ -285,7 +273,7 @@ func testSharedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, o
 			top := func(k string) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 			succeed(m.Put("key", value))
 			came := false
-			at(&m.sharedTables, p, 1, func() {
+			m.seam.Once(p, 1, func() {
 				came = true
 				for i, n := 0, 0; n < slotsPerGroup; i++ { // these have the key's table replaced
 					if k := textKey(i); top(k) == top("key") {
@@ -330,7 +318,7 @@ func TestSharedWriterLooksAgain(t *testing.T) {
 					succeed(m.Put(k, k))
 				}
 				came := false
-				at(&m.sharedTables, lookedUp, 1, func() { came = true; between.do(m) })
+				m.seam.Once(lookedUp, 1, func() { came = true; between.do(m) })
 				write(m)
 				if !came {
 					t.Fatal("the writer did not come there")
@@ -366,13 +354,13 @@ func TestSharedVersionIsOddInAValue(t *testing.T) {
 	}
 	before := version()
 	var versions []uint64
-	m.seam.hook = func(p seamPoint) {
+	m.seam.Hook = func(p seam.Point) {
 		if p == raised || p == wroteValue {
 			versions = append(versions, version()&1)
 		}
 	}
 	succeed(m.Put(k, wideOf(2)))
-	m.seam.hook = nil
+	m.seam.Hook = nil
 	if len(versions) != 2 || versions[0] != 1 || versions[1] != 1 {
 		t.Errorf("the lowest bits of the version are %v in the steps of a Put, want 1 and 1", versions)
 	}

@@ -3,11 +3,10 @@
 
 package hashmap
 
-// A seamPoint is a step of a reader or a writer at which a test may act.
-type seamPoint int
+import "github.com/freehold-go/freehold/internal/seam"
 
 const (
-	readDirectory seamPoint = iota
+	readDirectory seam.Point = iota
 	readTable
 	readVersion
 	readEntry

@@ -61,7 +61,7 @@ func (m *Shared[K, V]) valueText(k *K) (text string, found bool) {
 		s, sure := m.look(h, k)
 		if s.slot != nil {
 			load(s.slot)
-			m.seam.at(readValue)
+			m.seam.At(readValue)
 			sure = s.same()
 		}
 		if sure {

@@ -175,19 +175,19 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 	g, i = m.place(x.e, h)
 	slot := m.slot(g, i)
 	raise(g) // W1
-	m.seam.at(raised)
+	m.seam.At(raised)
 	if m.keys != noText { // W2
 		storeRef(slot, key)
 	} else {
 		storeCell(slot, k)
 	}
-	m.seam.at(wroteKey)
+	m.seam.At(wroteKey)
 	if p := unsafe.Add(slot, m.layout.value); m.values != noText {
 		storeRef(p, value)
 	} else {
 		storeCell(p, v)
 	}
-	m.seam.at(wroteValue)
+	m.seam.At(wroteValue)
 	fill(x.e, g, i, h, textBytes(key, value))
 	return nil
 }
@@ -201,9 +201,9 @@ func setValue[K comparable, V any](m *Shared[K, V], g, slot unsafe.Pointer, v *V
 	}
 	version := *versionOf(g)
 	atomic.StoreUint64(versionOf(g), version+1) // before the value, on every system
-	m.seam.at(raised)
+	m.seam.At(raised)
 	storeCell(p, v)
-	m.seam.at(wroteValue)
+	m.seam.At(wroteValue)
 	atomic.StoreUint64(versionOf(g), version+2)
 }
 
