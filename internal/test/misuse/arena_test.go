@@ -38,7 +38,7 @@ var arenaPrograms = []program{
 	{"free of Go memory to an arena", always(panics("which this arena did not hand out")),
 		inArena(func(w *world, a *arena.Arena) { take(a); a.Free(make([]byte, small)) }),
 		inArena(func(w *world, a *arena.Arena) { a.Free(take(a)) })},
-	{"free to an arena of what the built-in append has moved", always(panics("was it moved by append?")),
+	{"free to an arena of a block that the built-in append has moved", always(panics("was it moved by append?")),
 		inArena(func(w *world, a *arena.Arena) { a.Free(append(take(a), 1)) }),
 		inArena(func(w *world, a *arena.Arena) { a.Free(append(take(a)[:small-1], 1)) })},
 	{"free to an arena of a block with its length cut to 0", always(panics("0 bytes at")),

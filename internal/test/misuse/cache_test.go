@@ -201,7 +201,7 @@ var cachePrograms = []program{
 	{"an entry larger than MaxEntry", always(fails("entry is too large for the cache: key and value have")),
 		inCache(func(w *world, c *cache.Cache) { w.err = c.Set(cacheKey, make([]byte, c.MaxEntry())) }),
 		inCache(func(w *world, c *cache.Cache) { w.err = c.Set(cacheKey, make([]byte, c.MaxEntry()-len(cacheKey))) })},
-	{"Restore of what is no snapshot", always(fails("")),
+	{"Restore of bytes that are no snapshot", always(fails("")),
 		inCache(func(w *world, c *cache.Cache) { w.err = c.Restore(bytes.NewReader(make([]byte, 100))) }),
 		inCache(func(w *world, c *cache.Cache) {
 			var b bytes.Buffer

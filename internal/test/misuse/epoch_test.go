@@ -11,7 +11,7 @@ var epochPrograms = []program{
 	{"Leave of a copy of a Guard that has left", always(panics("the guard has left already")),
 		func(w *world) { var d epoch.Domain; g := d.Enter(); h := g; g.Leave(); h.Leave() },
 		func(w *world) { var d epoch.Domain; g, h := d.Enter(), d.Enter(); g.Leave(); h.Leave() }},
-	{"read after Free of what a Guard has not protected", caught{guard: guarded("use after free"), asan: sanitized},
+	{"read after Free of a block that no Guard protects", caught{guard: guarded("use after free"), asan: sanitized},
 		func(w *world) {
 			var d epoch.Domain
 			b := w.alloc(small)

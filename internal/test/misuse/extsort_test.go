@@ -32,7 +32,7 @@ var extsortPrograms = []program{
 		func(w *world) { extsort.Fixed(0) }, sorts(&extsort.Options{Format: extsort.Fixed(2)}, "b\na\n")},
 	{"a record that ends in its middle", always(fails("")),
 		sorts(&extsort.Options{Format: extsort.Fixed(3)}, "abcd"), sorts(&extsort.Options{Format: extsort.Fixed(3)}, "abcdef")},
-	{"Check of what is not sorted", always(fails("")),
+	{"Check of unsorted lines", always(fails("")),
 		func(w *world) { w.err = extsort.Check(context.Background(), nil, strings.NewReader("b\na\n")) },
 		func(w *world) { w.err = extsort.Check(context.Background(), nil, strings.NewReader("a\nb\n")) }},
 	{"SortedSeq of nil", always(panics("seq is nil")),

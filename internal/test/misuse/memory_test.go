@@ -12,10 +12,10 @@ var memoryPrograms = []program{
 	{"read after Free", caught{guard: guarded("use after free"), asan: sanitized},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b) }},
-	{"write after Free, and an Alloc of that size", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
+	{"write after Free, then an Alloc of the same size", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1; w.a.Free(w.alloc(small)) },
 		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b); w.a.Free(w.alloc(small)) }},
-	{"write after Free of a large block, and an Alloc of that size", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
+	{"write after Free of a large block, then an Alloc of the same size", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1; w.a.Free(w.alloc(large)) },
 		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b); w.a.Free(w.alloc(large)) }},
 	{"write after Free, beside the block's next owner", caught{guard: guarded("use after free"), race: races},
@@ -43,7 +43,7 @@ var memoryPrograms = []program{
 			*unsafe.StringData(s) = 'T'
 			freehold.FreeString(w.a, s)
 		}},
-	{"read after Free, and an Alloc of that size", caught{guard: guarded("use after free")},
+	{"read after Free, then an Alloc of the same size", caught{guard: guarded("use after free")},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); c := w.again(b); w.sink = b[0]; w.a.Free(c) },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b); w.a.Free(w.alloc(small)) }},
 	{"write after Free", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),

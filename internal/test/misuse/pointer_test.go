@@ -37,7 +37,7 @@ var pointerPrograms = []program{
 	{"ReallocPointer after FreePointer", always(panics("double free")),
 		func(w *world) { p := w.heap.Malloc(small); w.heap.FreePointer(p); w.heap.ReallocPointer(p, 200) },
 		func(w *world) { w.heap.FreePointer(w.heap.ReallocPointer(w.heap.Malloc(small), 200)) }},
-	{"FreePointer of what ReallocPointer has moved", always(panics("double free")),
+	{"FreePointer of a block that ReallocPointer has moved", always(panics("double free")),
 		func(w *world) { p := w.heap.Malloc(small); w.heap.ReallocPointer(p, 3000); w.heap.FreePointer(p) },
 		func(w *world) { p := w.heap.Malloc(small); p = w.heap.ReallocPointer(p, 3000); w.heap.FreePointer(p) }},
 	{"UsableSize after FreePointer", always(panics("Heap.UsableSize: 0x")),

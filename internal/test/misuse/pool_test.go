@@ -301,7 +301,7 @@ var poolPrograms = []program{
 	{"double free to Blocks", always(panics("double free")),
 		inBlocks(func(w *world, p *pool.Blocks) { b := take(p); p.Free(b); p.Free(b) }),
 		inBlocks(func(w *world, p *pool.Blocks) { p.Free(take(p)) })},
-	{"free to Blocks of what the built-in append has moved", always(panics("was it moved by append?")),
+	{"free to Blocks of a block that the built-in append has moved", always(panics("was it moved by append?")),
 		inBlocks(func(w *world, p *pool.Blocks) { p.Free(append(take(p), 1)) }),
 		inBlocks(func(w *world, p *pool.Blocks) { p.Free(append(take(p)[:small-1], 1)) })},
 	{"free to Blocks of a block from its middle on", always(panics("points 8 bytes into a block")),

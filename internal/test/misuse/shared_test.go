@@ -33,7 +33,7 @@ var sharedPrograms = []program{
 	{"Leave of one of two guards twice", caught{},
 		inShared(func(w *world, s *arena.Shared) { g, _ := s.Enter(), s.Enter(); g.Leave(); g.Leave() }),
 		inShared(func(w *world, s *arena.Shared) { g, h := s.Enter(), s.Enter(); g.Leave(); h.Leave() })},
-	{"free to a Shared of what it did not hand out", caught{},
+	{"free to a Shared of memory that it did not hand out", caught{},
 		inShared(func(w *world, s *arena.Shared) { s.Free(make([]byte, small)) }),
 		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)) })},
 	{"double free to a Shared", caught{},

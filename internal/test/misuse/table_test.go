@@ -23,54 +23,57 @@ const (
 	vetPath   = "../../../docs/vet.md"
 )
 
-const tableHead = `# What freehold detects, and what it does not
+const tableHead = `# What freehold detects and misses
 
-Each line is a program with one mistake. Package ` + "`internal/test/misuse`" + ` runs it in each build and mode, and a correct twin of it
-that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and writes the tables on this page from the same source.
+Each row is a program with one mistake. Package ` + "`internal/test/misuse`" + ` runs it in each build and mode, beside a correct twin
+that must run without a complaint. ` + "`make misuse`" + ` runs all of them, and writes the tables on this page from the same source.
 
-- **plain**: the build as it comes, with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all
+## The columns
+
+- **plain**: the default build, also with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all
   the time.
-- **poison**: with ` + "`FREEHOLD_DEBUG=poison`" + `, which needs no other build: red zones behind blocks, and a quarantine for freed ones; and
-  arenas, pools, intern and a Chunked fill and check their free memory. A cache lends a copy of a value in a block of its own.
-- **guard**: with ` + "`FREEHOLD_DEBUG=guard`" + `, which needs no other build either: each block ends at an inaccessible page, and is
-  inaccessible after its Free. What a cache lends is a guarded block.
-- **leak**: with ` + "`FREEHOLD_DEBUG=leak`" + `: each live block is recorded, and each heap, arena, pool, buffer and container.
-- **asan**: with ` + "`-asan`" + `, which needs a C compiler.
-- **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.
+- **poison**: ` + "`FREEHOLD_DEBUG=poison`" + `, without another build. Blocks have red zones, and freed blocks go to a quarantine.
+  Arenas, pools, intern and Chunked vectors fill and check their free memory. A cache lends a copy of a value, in a block of its own.
+- **guard**: ` + "`FREEHOLD_DEBUG=guard`" + `, without another build. Each block ends at an inaccessible page, and is
+  inaccessible after its Free. A value that a cache lends is a guarded block.
+- **leak**: ` + "`FREEHOLD_DEBUG=leak`" + `, without another build. Each live block is recorded, and each heap, arena, pool, buffer and container.
+- **asan**: ` + "`-asan`" + `, which needs a C compiler.
+- **race**: ` + "`-race`" + `, where blocks are Go memory, so that the race detector sees them.
 - **in tests**: the blocks come from ` + "`alloctest.New(t)`" + `.
-- **vet**: [freeholdvet](vet.md), before the program runs.
+- **vet**: the analyzer of [freeholdvet](vet.md) that reports the mistake, before the program runs.
 
-A mode detects what the plain build does, and more. Modes can be combined, as in ` + "`FREEHOLD_DEBUG=poison,leak`" + `.
+A mode detects all that the plain build detects. Modes can be combined, as in ` + "`FREEHOLD_DEBUG=poison,leak`" + `.
 
-*panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
-when that memory is used again, or, with poison, when the block leaves the quarantine, in Trim and Close at the latest; free
-memory of a pool is looked at in Trim, Reset and Close too, and that of an arena's current chunk in Reset and Close; for a
-write next to a block it comes when the block is freed. *error* is an error that the guilty call returns, and that says what was wrong; *out of
-memory* is one that matches ErrOutOfMemory. *false* and *nil* are what the guilty call returns. *Panic, or no harm*: which
-one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it each fall into
-the same few nanoseconds. *No harm*: guarded blocks are not resized in place. *Fault* is the system's, at the guilty instruction. *Guard report*
-is such a fault and what ` + "`track.Explain`" + ` or the monitor says of it: the block, the distance to it, and the stacks of its allocation and
-Free. With guards, a block's end is found to the byte if its size is a multiple of its alignment; where not, a write to the bytes between them is
-a panic in Free, and a read is not found. *Leak report* is that of ` + "`track.AtExit`" + `: the live blocks, and what was dropped without Close, each with the
-stack that made it. *Race report* is the race detector's, *asan report*
-the address sanitizer's, each at the guilty instruction or at the second of two. *Test fails* names the block and where it was allocated. *CheckPointers* is ` + "`track.CheckPointers`" + `, which names the block and the byte,
-but not in builds with ` + "`-tags freehold_portable`" + `. Below *vet* is the analyzer that reports it.
+## The cells
 
-A dot is no promise: the mistake may show or not, and what follows from it is open. A dash, below *in tests*, is not
-applicable: ` + "`alloctest.New`" + ` adds nothing there, and the column of the build is what a test sees.
+| | |
+|---|---|
+| panic | The guilty call panics; the text begins with "freehold: " and says what was wrong. A write past the end is found when the block is freed. A late write is found when the memory is used again, or with poison when the block leaves the quarantine, at the latest in Trim and Close. A pool checks free memory in Trim, Reset and Close too, and an arena its current chunk in Reset and Close. |
+| error, out of memory | The guilty call returns an error that says what was wrong, or one that matches ErrOutOfMemory. |
+| false, nil | The guilty call returns this. |
+| panic, or no harm | Nanoseconds decide between the two. No block gets two owners, unless both frees and then two allocations of the block all fall into the same few nanoseconds. |
+| no harm | Nothing is damaged: guarded blocks are not resized in place. |
+| fault | The system stops the program at the guilty instruction. |
+| guard report | A fault, and a report by the monitor or ` + "`track.Explain`" + `: the block, the distance to it, and the stacks of its allocation and Free. The end of a block is exact to the byte if its size is a multiple of its alignment. Otherwise a write to the bytes between the end and the alignment is a panic in Free, and a read of them is missed. |
+| leak report | ` + "`track.AtExit`" + ` lists live blocks and owners that were dropped without Close, each with the stack that made it. |
+| race report, asan report | The race detector or the address sanitizer reports the guilty instruction, or the second of two. |
+| test fails | The message names the block and the line that allocated it. |
+| CheckPointers | ` + "`track.CheckPointers`" + ` names the block and the byte, but not with ` + "`-tags freehold_portable`" + `. |
+| · | No promise: the mistake may show or not, and its consequences are open. |
+| – | Only below *in tests*: ` + "`alloctest.New`" + ` adds nothing, and a test sees the result of its build and mode. |
 
-A misuse that races with Close or Trim, such as a second Free of a block in another goroutine, may read bookkeeping that has
-just been given back. It reads zero there, and is a panic as above. On Windows the read is a fault instead.
+A mistake that races with Close or Trim, such as a second Free of a block in another goroutine, may read bookkeeping that has
+just been given back. It reads zero there and panics as above. On Windows the read faults instead.
 `
 
 // short are the programs in the README's table.
 var short = []string{
 	"double free",
 	"double free of a block whose memory has its next owner, of equal length",
-	"FreeSlice of what the built-in append returned",
+	"FreeSlice of a slice that the built-in append returned",
 	"a Go pointer in a block, stored by unsafe code",
 	"read after Free",
-	"write after Free, and an Alloc of that size",
+	"write after Free, then an Alloc of the same size",
 	"write to an arena's block after Reset",
 	"write past the end",
 	"write past the end, into the next block",

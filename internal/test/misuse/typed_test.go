@@ -94,12 +94,12 @@ var typedPrograms = []program{
 	{"FreeSlice of s[:n:n]", always(panics("it has 8 bytes, the block 72")).andInTests(panics("at byte 0 of a block of 72 bytes")),
 		func(w *world) { freehold.FreeSlice(w.a, freehold.Must(freehold.MakeSlice[int64](w.a, 9))[:1:1]) },
 		func(w *world) { freehold.FreeSlice(w.a, freehold.Must(freehold.MakeSlice[int64](w.a, 9))[:0]) }},
-	{"FreeSlice of what the built-in append returned", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
+	{"FreeSlice of a slice that the built-in append returned", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
 		func(w *world) { freehold.FreeSlice(w.a, append(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)) },
 		func(w *world) {
 			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)))
 		}},
-	{"FreeSlice of what slices.Insert returned", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
+	{"FreeSlice of a slice that slices.Insert returned", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
 		func(w *world) {
 			freehold.FreeSlice(w.a, slices.Insert(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 4, 1))
 		},

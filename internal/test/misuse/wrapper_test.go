@@ -43,7 +43,7 @@ var wrapperPrograms = []program{
 			l := freehold.NewLimit(w.a, 1000)
 			l.Free(freehold.Must(l.Alloc(small, 8)))
 		}},
-	{"free to a Limit of a block that it did not hand out, with as many bytes live", caught{},
+	{"free to a Limit of a block that it did not hand out, with enough bytes live", caught{},
 		func(w *world) {
 			l := freehold.NewLimit(w.a, 1000)
 			freehold.Must(l.Alloc(small, 8))
