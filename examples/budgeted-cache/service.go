@@ -27,9 +27,9 @@ type Service struct {
 	caches map[string]*cache.Cache
 }
 
-// NewService makes an account of hard bytes below process for each tenant, and a cache in it. All
-// together they may have what the process has: caches shrink while b, which may be nil, is under
-// pressure. Close frees the values, and closing process the accounts.
+// NewService makes an account of hard bytes below process for each tenant, and a cache in it. The
+// limits of all tenants together may exceed the process's: caches shrink while b, which may be
+// nil, is under pressure. Close frees the values; closing process closes the accounts.
 func NewService(b *budget.Budget, process *budget.Account, hard int) *Service {
 	s := &Service{caches: map[string]*cache.Cache{}}
 	for _, name := range tenants {

@@ -89,7 +89,7 @@ func load(service http.Handler, n, requests int) error {
 	return errors.Join(errs...)
 }
 
-// request asks for 32 keys, of which about one in 16 is not there.
+// request asks for 32 keys. About one in 16 is missing.
 func request(server *httptest.Server, random *rand.Rand, n int) error {
 	var body strings.Builder
 	var want []*Features

@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/hashmap"
 )
 
-// Features are what is known of a key.
+// Features is the value of a key.
 type Features [8]float32
 
 // Table keeps features by key. It is safe for concurrent use.

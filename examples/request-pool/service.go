@@ -31,8 +31,8 @@ const (
 
 var errMalformed = errors.New("malformed order")
 
-// service answers an order, which has the number of an article and a count in each
-// line, with a receipt.
+// service answers an order with a receipt. Each line of an order has the number of an article
+// and a count.
 type service struct {
 	shared *arena.Shared
 	served atomic.Uint64

@@ -39,7 +39,7 @@ func NewStore(memory freehold.Allocator, dim int) *Store { return &Store{memory:
 
 // Add stores a copy of a vector, scaled to length 1. On an error the store is
 // unchanged. The error matches freehold.ErrOutOfMemory if there is no memory;
-// otherwise it says what is wrong with the vector.
+// otherwise it describes the fault of the vector.
 func (s *Store) Add(id uint64, title string, vector []float32) error {
 	scale, err := s.scaleOf(vector)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command mistakes makes one mistake with off-heap memory, for docs/debugging.md to show
-// what each tool says of it:
+// Command mistakes makes one mistake with off-heap memory. docs/debugging.md shows each tool's
+// report of it:
 //
 //	FREEHOLD_DEBUG=leak go run ./examples/debugging/mistakes leak
 //
