@@ -29,13 +29,13 @@ type core struct {
 	shift uint8          // of a hash, for the index of its table: 64 - depth
 	texts bool           // keys are strings, values take bytes, and the map is open
 	short bool           // keys are plain and isShort, values as they are, and the map is open
-	owned bool           // the map owns copies of keys or values; see owned.go
+	owned bool           // the map owns copies of keys or values; see text.go
 	zero  uint64         // always 0, which the compiler does not know; see early
 	hash  hasher
 	layout
 
 	valueKind textKind
-	pairs     bool    // string keys share their blocks with values that are text; see pair.go
+	pairs     bool    // string keys share their blocks with values that are text; see text.go
 	keyLimit  uintptr // of the length of a string key in a reference
 	head      uintptr // bytes before a string key in its block
 	align     int     // of these blocks
@@ -107,26 +107,5 @@ func (c *core) eachTable(fn func(t table)) {
 	for i, next := uint64(0), uint64(0); i < 1<<c.depth(); i = next {
 		_, next = c.span(i << (c.shift & 63))
 		fn(table{*c.entry(i)})
-	}
-}
-
-// insert makes a free slot that of a key with hash h, which the map does not have. The
-// caller writes the key and the value. On an error nothing has changed.
-func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
-	for {
-		if c.tables > 0 {
-			t := c.tableOf(h)
-			g, slot, ok := t.place(&c.layout, h, maxPasses)
-			if !ok && c.isSparse(t) {
-				g, slot, ok = t.place(&c.layout, h, t.groups())
-			}
-			if ok {
-				c.len++
-				return g, slot, nil
-			}
-		}
-		if err := c.grow(h); err != nil {
-			return nil, 0, err
-		}
 	}
 }

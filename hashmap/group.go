@@ -129,6 +129,15 @@ func strideOf[K, V any]() uintptr {
 	return n
 }
 
+// tableAlign returns the alignment of tables with groups of stride bytes: a line, or two if each
+// group has whole pairs, as processors fetch lines in pairs.
+func tableAlign(stride uintptr) uintptr {
+	if stride%(2*lineBytes) == 0 {
+		return 2 * lineBytes
+	}
+	return lineBytes
+}
+
 // tagsAt returns the word of tags of the group at g.
 //
 // Precondition: g is the address of a group.

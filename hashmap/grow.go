@@ -20,6 +20,27 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
+// insert makes a free slot that of a key with hash h, which the map does not have. The
+// caller writes the key and the value. On an error nothing has changed.
+func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
+	for {
+		if c.tables > 0 {
+			t := c.tableOf(h)
+			g, slot, ok := t.place(&c.layout, h, maxPasses)
+			if !ok && c.isSparse(t) {
+				g, slot, ok = t.place(&c.layout, h, t.groups())
+			}
+			if ok {
+				c.len++
+				return g, slot, nil
+			}
+		}
+		if err := c.grow(h); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
 // sparseShare is the share of slots in use, as a divisor, below which a table without a
 // place does not grow: too many hashes are alike.
 const sparseShare = 4

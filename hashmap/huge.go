@@ -47,7 +47,8 @@ type hugeTables struct {
 // An extent is a range of addresses.
 type extent struct{ from, to uintptr }
 
-func (x extent) size() uintptr            { return x.to - x.from }
+func (x extent) size() uintptr { return x.to - x.from }
+
 func (x extent) compare(addr uintptr) int { return cmp.Compare(x.from, addr) }
 
 func (x extent) memory() []byte { return unsafe.Slice((*byte)(pointer(x.from)), int(x.size())) }
@@ -169,3 +170,7 @@ func (h *hugeTables) close(parent freehold.Allocator) {
 	}
 	*h = hugeTables{}
 }
+
+// pointer turns an address in memory of the parent, or in noDirectory, into a pointer.
+// That memory does not move.
+func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }

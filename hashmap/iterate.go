@@ -76,7 +76,7 @@ func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
 			case m.pairs:
 				k, r := *new(K), *refIn(g, slot)
 				*(*string)(unsafe.Pointer(&k)) = r.pairKey()
-				if !yield(k, m.view(r.pairValue())) || cur.ended {
+				if !yield(k, viewOf[V](m.valueKind, r.pairValue())) || cur.ended {
 					return false
 				}
 			default:
@@ -106,7 +106,13 @@ func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
 	}
 	k = *keyIn[K](g, slot)
 	if cur.detached && k == k { // a NaN can neither have changed nor been deleted
-		if g, slot = m.findPlain(&k, *m.hashIn(cur.table, i, slot)); g == nil {
+		h := *m.hashIn(cur.table, i, slot)
+		if m.owned {
+			g, slot = find[K, ref](&m.core, &k, h)
+		} else {
+			g, slot = find[K, V](&m.core, &k, h)
+		}
+		if g == nil {
 			return k, v, false
 		}
 		k = *keyIn[K](g, slot)

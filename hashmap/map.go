@@ -6,6 +6,7 @@
 package hashmap
 
 import (
+	"math/bits"
 	"reflect"
 	"unsafe"
 
@@ -100,8 +101,8 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 
 // find returns the group and the slot of k, whose hash is h, or nil.
 //
-// Precondition: the map owns no copies.
-func (m *Map[K, V]) find(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
+// Precondition: groups have the layout of K and V, which is a ref if values are text or large.
+func find[K comparable, V any](m *core, k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
 	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
 	w := *tagsAt(g) | uint64(m.early(g, strideOf[K, V]()))
 	for passed := uintptr(0); ; {
@@ -149,7 +150,7 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 		case !ok:
 			return v, false
 		case m.pairs:
-			return m.view(r.pairValue()), true
+			return viewOf[V](m.valueKind, r.pairValue()), true
 		}
 		return *(*V)(r.block()), true
 	}
@@ -167,12 +168,6 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 		return v, false
 	}
 	return m.getFar(k, h)
-}
-
-// homeOf returns the home of a key with hash h.
-func (c *core) homeOf(h uint64, stride uintptr) unsafe.Pointer {
-	t := c.tableOf(h)
-	return unsafe.Add(t.base(), t.home(h)*stride)
 }
 
 // early reads the second line of the group at g, if there is one, and returns 0. What
@@ -196,7 +191,7 @@ func (m *Map[K, V]) getSlow(k K) (v V, ok bool) {
 
 // getFar is Get for a map without copies.
 func (m *Map[K, V]) getFar(k K, h uint64) (v V, ok bool) {
-	if g, slot := m.find(&k, h); g != nil {
+	if g, slot := find[K, V](&m.core, &k, h); g != nil {
 		return *valueIn[K, V](g, slot), true
 	}
 	return v, false
@@ -209,7 +204,7 @@ func (m *Map[K, V]) At(k K) *V {
 	if m.owned {
 		return m.atOwned(&k)
 	}
-	if g, slot := m.find(&k, hashOf(&m.hash, &k)); g != nil {
+	if g, slot := find[K, V](&m.core, &k, hashOf(&m.hash, &k)); g != nil {
 		return valueIn[K, V](g, slot)
 	}
 	return nil
@@ -248,7 +243,7 @@ func (m *Map[K, V]) put(k K, v V, h uint64) error {
 
 // putFar is put where the home does not decide.
 func (m *Map[K, V]) putFar(k K, v V, h uint64) error {
-	g, slot := m.find(&k, h)
+	g, slot := find[K, V](&m.core, &k, h)
 	if g == nil {
 		var err error
 		if g, slot, err = m.insert(h); err != nil {
@@ -303,7 +298,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 		return m.deleteOwned(&k)
 	}
 	h := hashOf(&m.hash, &k)
-	g, slot := m.find(&k, h)
+	g, slot := find[K, V](&m.core, &k, h)
 	if g == nil {
 		return false
 	}
@@ -343,5 +338,39 @@ func (m *Map[K, V]) Close() {
 	}
 }
 
-func (c *core) mustBeOpen(call string)     { c.base.MustBeOpen(&mapKind, call) }
+func (c *core) mustBeOpen(call string) { c.base.MustBeOpen(&mapKind, call) }
+
 func (c *core) mustBeWritable(call string) { c.base.MustBeWritable(&mapKind, call) }
+
+// clear removes all entries. It visits tables up to the last entry: beyond, there are no
+// overflow bits either.
+func (c *core) clear() {
+	c.endCursors()
+	c.eachTable(func(t table) {
+		if c.len == 0 {
+			return
+		}
+		for i := range t.groups() {
+			g := t.group(i, c.stride)
+			full := matchFull(*tagsAt(g))
+			c.len -= bits.OnesCount64(full)
+			for ; c.owned && full != 0; full &= full - 1 {
+				c.freeSlot(g, slotOf(full))
+			}
+			*tagsAt(g) = 0
+		}
+	})
+}
+
+// release returns all memory to the parent, for good.
+//
+// Precondition: the map is clear.
+func (c *core) release() {
+	c.eachTable(c.freeTable)
+	if c.tables > 0 {
+		c.free(c.dir, unsafe.Sizeof(c.dir)<<c.depth())
+	}
+	c.huge.close(c.base.Parent)
+	c.dir, c.tables, c.slots = nil, 0, 0
+	c.short, c.texts = false, false
+}

@@ -34,17 +34,13 @@ func (c *core) free(p unsafe.Pointer, size uintptr) {
 
 // newTable returns a table without entries.
 func (c *core) newTable(log uintptr) (table, error) {
-	align := lineBytes
-	if c.stride%(2*lineBytes) == 0 {
-		align = 2 * lineBytes // which processors fetch together
-	}
 	var p unsafe.Pointer
 	if c.stride<<log == c.huge.size {
 		p = c.hugeTable()
 	}
 	if p == nil {
 		var err error
-		if p, err = c.alloc(c.stride<<log, align); err != nil {
+		if p, err = c.alloc(c.stride<<log, int(tableAlign(c.stride))); err != nil {
 			return table{}, err
 		}
 	}

@@ -13,18 +13,7 @@ func (m *Map[K, V]) findOwned(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
 	if m.hash.kind == stringKeys {
 		return m.findString(*(*string)(unsafe.Pointer(k)), h)
 	}
-	return m.findPlain(k, h)
-}
-
-// findPlain is find for a map whose values are references.
-func (m *Map[K, V]) findPlain(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
-	p := m.probe(h)
-	for p.next() {
-		if *keyIn[K](p.group, p.slot) == *k {
-			return p.group, p.slot
-		}
-	}
-	return nil, 0
+	return find[K, ref](&m.core, k, h)
 }
 
 // valueOf returns where a slot's value is, or the reference to it if that is a string or []byte.
@@ -44,21 +33,11 @@ func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
 func (m *Map[K, V]) load(g unsafe.Pointer, slot uintptr) (v V) {
 	switch {
 	case m.pairs:
-		return m.view((*refIn(g, slot)).pairValue())
+		return viewOf[V](m.valueKind, (*refIn(g, slot)).pairValue())
 	case m.views():
-		return m.view((*(*ref)(m.value(g, slot))).text(0))
+		return viewOf[V](m.valueKind, (*(*ref)(m.value(g, slot))).text(0))
 	}
 	return *(*V)(m.valueOf(g, slot))
-}
-
-// view returns text, which is the map's memory, as a V.
-func (m *Map[K, V]) view(text string) (v V) {
-	if m.valueKind == isBytes {
-		*(*[]byte)(unsafe.Pointer(&v)) = unsafe.Slice(unsafe.StringData(text), len(text))
-	} else {
-		*(*string)(unsafe.Pointer(&v)) = text
-	}
-	return v
 }
 
 // getOwned is Get of k, whose hash is h.
@@ -94,12 +73,12 @@ func (m *Map[K, V]) putString(key string, v *V) error {
 	r, h, found := m.lookUp(key)
 	if !found {
 		var err error
-		if r, err = m.newBlock(m.head, m.align, key); err != nil {
+		if r, err = newBlock(m, m.head, m.align, key); err != nil {
 			return err
 		}
 		g, slot, err := m.insert(h)
 		if err != nil {
-			m.freeBlock(r, m.head)
+			freeBlock(m, r, m.head)
 			return err
 		}
 		*refIn(g, slot) = r
@@ -113,23 +92,23 @@ func (m *Map[K, V]) putString(key string, v *V) error {
 // putText is putOwned for a plain key, with a text as the value.
 func (m *Map[K, V]) putText(k *K, v *V) error {
 	h := hashOf(&m.hash, k)
-	g, slot := m.findPlain(k, h)
+	g, slot := find[K, ref](&m.core, k, h)
 	if g != nil && m.valueKind == isLarge {
 		*(*V)(m.valueOf(g, slot)) = *v
 		return nil
 	}
-	value, err := m.newBlock(0, blockAlign, textOf(m.valueKind, v))
+	value, err := newBlock(m, 0, blockAlign, textOf(m.valueKind, v))
 	if err != nil {
 		return err
 	}
 	if g != nil {
 		p := (*ref)(m.value(g, slot))
-		m.freeBlock(*p, 0)
+		freeBlock(m, *p, 0)
 		*p = value
 		return nil
 	}
 	if g, slot, err = m.insert(h); err != nil {
-		m.freeBlock(value, 0)
+		freeBlock(m, value, 0)
 		return err
 	}
 	*keyIn[K](g, slot) = *k
@@ -157,9 +136,9 @@ func (c *core) freeSlot(g unsafe.Pointer, slot uintptr) {
 	case c.pairs:
 		c.freePair(*refIn(g, slot))
 	case c.hash.kind == stringKeys:
-		c.freeBlock(*refIn(g, slot), c.head)
+		freeBlock(c, *refIn(g, slot), c.head)
 	default:
-		c.freeBlock(*(*ref)(c.value(g, slot)), 0)
+		freeBlock(c, *(*ref)(c.value(g, slot)), 0)
 	}
 }
 

@@ -316,7 +316,7 @@ func (m *Shared[K, V]) Clear() {
 			var texts []ref
 			m.eachSlot(x.e, func(_, slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
 			m.empty(x)
-			m.retired.retire(m.base.Parent, texts...)
+			m.retired.retire(&m.sharedTables, texts...)
 		})
 	}
 }
@@ -332,7 +332,7 @@ func (m *Shared[K, V]) Close() {
 			arg.Panicf("hashmap.Shared.Close", "a call is under way, such as View")
 		}
 		m.Clear()
-		m.retired.reclaim(m.base.Parent)
+		m.retired.reclaim(&m.sharedTables)
 	}
 	m.close()
 	container.Closed(m, &m.base)

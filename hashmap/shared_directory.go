@@ -69,10 +69,6 @@ func noDirectoryWord() uintptr {
 	return (uintptr(unsafe.Pointer(&noDirectory))+classMask)&^classMask | 63
 }
 
-// pointer turns an address in memory of the parent, or in noDirectory, into a pointer.
-// That memory does not move.
-func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
-
 func (m *sharedTables) init(keyBytes, valueBytes, entryBytes uintptr) {
 	m.layout = shardLayoutOf(keyBytes, valueBytes)
 	m.maxClass = minMaxClass
@@ -170,7 +166,7 @@ func (m *sharedTables) deepen(depth uintptr) error {
 	if len(m.dirs) > 0 && depthOf(old) >= depth {
 		return nil
 	}
-	p, err := m.alloc(1<<depth, wordBytes, lineBytes)
+	p, err := m.allocTable(1<<depth, wordBytes, lineBytes)
 	if err != nil {
 		return err
 	}
@@ -207,24 +203,20 @@ func (m *sharedTables) take(class uintptr) (uintptr, error) {
 			return uintptr(p) | class, nil
 		}
 	}
-	align := uintptr(lineBytes)
-	if m.layout.stride%(2*lineBytes) == 0 {
-		align = 2 * lineBytes // which processors fetch together
-	}
-	p, err := m.alloc(1<<class, m.layout.stride, align)
+	p, err := m.allocTable(1<<class, m.layout.stride, tableAlign(m.layout.stride))
 	return uintptr(p) | class, err
 }
 
 // give makes a table spare. mu is held.
 func (m *sharedTables) give(e uintptr) { m.spare[classOf(e)] = append(m.spare[classOf(e)], e) }
 
-// alloc returns n*size zeroed bytes of the parent. mu is held.
-func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
+// allocTable returns n*size zeroed bytes of the parent, for a table or a directory. mu is held.
+func (m *sharedTables) allocTable(n, size, align uintptr) (unsafe.Pointer, error) {
 	hi, bytes := bits.Mul64(uint64(n), uint64(size))
 	if n == 0 || hi > 0 || bytes > math.MaxInt {
 		return nil, fmt.Errorf("%w: %d bytes of tables", freehold.ErrOutOfMemory, uint64(math.MaxInt))
 	}
-	b, err := m.block(m.base.Parent.Zeroed, int(bytes), align)
+	b, err := m.block(m.base.Parent.Zeroed, int(bytes), int(align))
 	if err != nil {
 		return nil, err
 	}
@@ -232,22 +224,33 @@ func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 	return unsafe.Pointer(unsafe.SliceData(b)), nil
 }
 
-// block returns what alloc, a method of the parent, returns. If that has no memory, block
-// frees the texts whose readers have left, and tries once more if it or another goroutine has
-// freed any meanwhile.
-func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
+// block calls alloc, a method of the parent. If the parent refuses, block frees the texts whose
+// readers have left, and calls alloc once more if this or another goroutine has freed any
+// meanwhile.
+func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size, align int) ([]byte, error) {
 	freed := m.retired.freed.Load()
-	b, err := alloc(size, int(align))
-	if err != nil && m.retired.reclaim(m.base.Parent) != freed {
-		b, err = alloc(size, int(align))
+	b, err := alloc(size, align)
+	if err != nil && m.retired.reclaim(m) != freed {
+		b, err = alloc(size, align)
 	}
 	return b, container.Refused(err)
 }
 
-// free returns a block of the parent's.
-func (m *sharedTables) free(addr, size uintptr) {
+// freeTable returns a block of allocTable to the parent. mu is held.
+func (m *sharedTables) freeTable(addr, size uintptr) {
 	m.reserved -= int(size)
-	m.base.Parent.Free(unsafe.Slice((*byte)(pointer(addr)), int(size)))
+	m.free(pointer(addr), size)
+}
+
+// alloc returns a block for text from the parent.
+func (m *sharedTables) alloc(size uintptr, align int) (unsafe.Pointer, error) {
+	b, err := m.block(m.base.Parent.Alloc, int(size), align)
+	return unsafe.Pointer(unsafe.SliceData(b)), err
+}
+
+// free returns a block to the parent.
+func (m *sharedTables) free(p unsafe.Pointer, size uintptr) {
+	m.base.Parent.Free(unsafe.Slice((*byte)(p), int(size)))
 }
 
 // visit locks the table at a position, which is a hash without the bits that its entries
@@ -302,12 +305,12 @@ func (m *sharedTables) close() {
 	for class, tables := range m.spare {
 		for _, e := range tables {
 			if !m.huge.has(tableOf(e)) {
-				m.free(tableOf(e), m.layout.stride<<class)
+				m.freeTable(tableOf(e), m.layout.stride<<class)
 			}
 		}
 	}
 	for _, d := range m.dirs {
-		m.free(d&^classMask, wordBytes<<depthOf(d))
+		m.freeTable(d&^classMask, wordBytes<<depthOf(d))
 	}
 	m.huge.close(m.base.Parent)
 	m.spare, m.dirs, m.tables = nil, nil, 0

@@ -85,7 +85,7 @@ func TestSharedTextWithoutMemory(t *testing.T) {
 				}
 				text += int(blockBytes(0, len(k)) + blockBytes(0, len(v)))
 			}
-			m.retired.reclaim(m.base.Parent) // that nobody reads
+			m.retired.reclaim(&m.sharedTables) // that nobody reads
 			if st := m.Stats(); st.Len != len(model) || st.Text != text {
 				t.Errorf("block %d: %d entries with %d bytes of text, want %d with %d", n, st.Len, st.Text, len(model), text)
 			}

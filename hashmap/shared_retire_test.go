@@ -87,7 +87,7 @@ func TestSharedTriesAgainAfterOthersHaveFreed(t *testing.T) {
 	defer m.Close()
 	succeed(m.Put(1, "old"))
 	m.Delete(1)
-	parent.refused = func() { m.retired.reclaim(parent) }
+	parent.refused = func() { m.retired.reclaim(&m.sharedTables) }
 	if err := m.Put(1, "new"); err != nil {
 		t.Error(err)
 	}

@@ -2,7 +2,7 @@
 //
 //	slot   | ref of the key, or the key | ref of the value, or the value |
 //
-// Kinds of text and references are as in owned.go, without a head. A text does not change. When its entry is deleted, or its value replaced, it is retired, and
+// Kinds of text and references are in text.go; there is no head. A text does not change. When its entry is deleted, or its value replaced, it is retired, and
 // freed once the guards that were entered before have left. A reader enters a guard before it
 // loads the directory's entry.
 //
@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
 )
 
@@ -28,29 +27,6 @@ func loadText(p unsafe.Pointer) string { return ref(atomic.LoadUint64((*uint64)(
 
 // storeRef sets the reference at p.
 func storeRef(p unsafe.Pointer, r ref) { store64((*uint64)(p), uint64(r)) }
-
-// newText returns a reference to a copy of text.
-func (m *sharedTables) newText(text string) (ref, error) {
-	if text == "" {
-		return 0, nil
-	}
-	b, err := m.block(m.base.Parent.Alloc, int(blockBytes(0, len(text))), blockAlign)
-	if err != nil {
-		return 0, err
-	}
-	r, err := refTo(unsafe.Pointer(unsafe.SliceData(b)), 0, text)
-	if err != nil {
-		m.base.Parent.Free(b)
-	}
-	return r, err
-}
-
-// freeText returns the block of a text, unless that is empty.
-func freeText(parent freehold.Allocator, r ref) {
-	if size := textBytes(r); size > 0 {
-		parent.Free(unsafe.Slice((*byte)(r.block()), size))
-	}
-}
 
 // textBytes returns how many bytes of the parent some texts take.
 func textBytes(texts ...ref) (bytes uintptr) {
@@ -95,9 +71,9 @@ const (
 )
 
 // retire frees texts, which are in no table any more, once their readers have left.
-func (l *retireList) retire(parent freehold.Allocator, texts ...ref) {
+func (l *retireList) retire(m memory, texts ...ref) {
 	if l.add(texts) {
-		l.reclaim(parent)
+		l.reclaim(m)
 	}
 }
 
@@ -127,14 +103,14 @@ func (l *retireList) seal() {
 
 // reclaim makes the open texts a batch, frees the batches whose readers have left, and returns
 // freed.
-func (l *retireList) reclaim(parent freehold.Allocator) uint64 {
+func (l *retireList) reclaim(m memory) uint64 {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()
 	l.seal()
 	for texts := l.queue.Pop(math.MaxInt); texts != nil; texts = l.queue.Pop(math.MaxInt) {
 		l.bytes.Add(-int64(textBytes(texts...)))
 		for _, r := range texts {
-			freeText(parent, r)
+			freeBlock(m, r, 0)
 		}
 		l.freed.Add(1)
 	}

@@ -33,8 +33,12 @@ func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
 	guard := m.retired.readers.Enter()
 	defer guard.Leave()
 	text, ok := m.valueText(&k)
-	if ok {
-		fn(m.inPlace(text))
+	switch {
+	case !ok:
+	case m.values == isLarge:
+		fn(copyOf[V](isLarge, text))
+	default:
+		fn(viewOf[V](m.values, text))
 	}
 	return ok
 }
@@ -71,18 +75,4 @@ func (m *Shared[K, V]) valueText(k *K) (text string, found bool) {
 	}
 	found = m.locked(h, k, load)
 	return text, found
-}
-
-// inPlace returns the value whose text that is: a string or bytes with its memory, or a large
-// value.
-func (m *Shared[K, V]) inPlace(text string) (v V) {
-	switch m.values {
-	case isString:
-		*(*string)(unsafe.Pointer(&v)) = text
-	case isBytes:
-		*(*[]byte)(unsafe.Pointer(&v)) = unsafe.Slice(unsafe.StringData(text), len(text))
-	default:
-		v = copyOf[V](m.values, text)
-	}
-	return v
 }

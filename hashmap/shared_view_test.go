@@ -26,7 +26,7 @@ func gets[K comparable, V any](m *Shared[K, V]) map[string]func(k K) (V, bool) {
 			if !whole || !ok && text != "" {
 				panic("AppendTo returns " + string(b))
 			}
-			return m.inPlace(text), ok
+			return viewOf[V](m.values, text), ok
 		}
 	}
 	return all
@@ -56,7 +56,7 @@ func testSharedViewStays[V string | []byte](t *testing.T) {
 				for range 3 * batchTexts {
 					succeed(m.Put("other", V(old)))
 				}
-				m.retired.reclaim(m.base.Parent)
+				m.retired.reclaim(&m.sharedTables)
 				close(done)
 			}()
 			<-done
@@ -97,7 +97,7 @@ func TestSharedViewEnds(t *testing.T) {
 		t.Error("View finds 2")
 	}
 	m.Delete(1)
-	if m.retired.reclaim(m.base.Parent); m.retired.bytes.Load() != 0 {
+	if m.retired.reclaim(&m.sharedTables); m.retired.bytes.Load() != 0 {
 		t.Error("a guard is left")
 	}
 }

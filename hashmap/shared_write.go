@@ -124,17 +124,27 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	var texts [2]ref
 	old := m.appendTexts(texts[:0], m.slot(g, i))
 	vacate(x.e, g, i, textBytes(old...))
-	m.retired.retire(m.base.Parent, old...)
+	m.retired.retire(&m.sharedTables, old...)
 	return true
 }
 
 // find returns the group and slot of k in a locked table, or nil.
 func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
-	groups := groupsOf(x.e)
-	p := newProbe(m.group(tableOf(x.e), 0), groups, m.layout.stride, homeOf(h, groups), h)
-	for p.next() {
-		if m.isKey(m.slot(p.group, p.slot), k) {
-			return p.group, p.slot
+	tag, groups := tagOf(h), groupsOf(x.e)
+	i := homeOf(h, groups)
+	for range groups {
+		g := m.group(tableOf(x.e), i)
+		w := *tagsAt(g)
+		for match := matchTag(w, tag); match != 0; match &= match - 1 {
+			if slot := slotOf(match); m.isKey(m.slot(g, slot), k) {
+				return g, slot
+			}
+		}
+		if w&passBit(tag) == 0 {
+			return nil, 0
+		}
+		if i++; i == groups {
+			i = 0
 		}
 	}
 	return nil, 0
@@ -145,7 +155,7 @@ func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
 func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
 	var key, value ref
 	if m.values != noText {
-		if value, err = m.newText(textOf(m.values, v)); err != nil {
+		if value, err = newBlock(&m.sharedTables, 0, blockAlign, textOf(m.values, v)); err != nil {
 			return err
 		}
 	}
@@ -163,12 +173,12 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 		storeRef(p, value)
 		hd := headOf(x.e)
 		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
-		m.retired.retire(m.base.Parent, old)
+		m.retired.retire(&m.sharedTables, old)
 		return nil
 	}
 	if m.keys != noText {
-		if key, err = m.newText(textOf(m.keys, k)); err != nil {
-			freeText(m.base.Parent, value)
+		if key, err = newBlock(&m.sharedTables, 0, blockAlign, textOf(m.keys, k)); err != nil {
+			freeBlock(&m.sharedTables, value, 0)
 			return err
 		}
 	}

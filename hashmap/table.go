@@ -15,18 +15,17 @@
 
 package hashmap
 
-import (
-	"math/bits"
-	"unsafe"
-)
+import "unsafe"
 
 // A table is a reference to a table: its address plus log.
 type table struct{ ref unsafe.Pointer }
 
 const logMask = lineBytes - 1
 
-func (t table) log() uintptr         { return uintptr(t.ref) & logMask }
-func (t table) groups() uintptr      { return 1 << (t.log() & 63) }
+func (t table) log() uintptr { return uintptr(t.ref) & logMask }
+
+func (t table) groups() uintptr { return 1 << (t.log() & 63) }
+
 func (t table) base() unsafe.Pointer { return unsafe.Add(t.ref, -int(t.log())) }
 
 // home returns the index of the home of a key with hash h.
@@ -42,55 +41,10 @@ func (t table) after(h uint64, passed, stride uintptr) unsafe.Pointer {
 // group returns the group of an index.
 func (t table) group(i, stride uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i*stride) }
 
-// A probe goes through the slots that may have a key, from its home on: an open-addressing
-// search whose steps are groups.
-type probe struct {
-	group unsafe.Pointer
-	slot  uintptr
-
-	base       unsafe.Pointer // of group 0
-	groups     uintptr
-	stride     uintptr
-	i, left    uintptr // number of the group; groups that are not searched yet
-	w          uint64  // tags
-	match, tag uint64
-}
-
-// newProbe returns a probe for hash h in a table, whose home for it is group i.
-func newProbe(base unsafe.Pointer, groups, stride, i uintptr, h uint64) probe {
-	p := probe{base: base, groups: groups, stride: stride, i: i, left: groups - 1, tag: tagOf(h)}
-	p.enter()
-	return p
-}
-
-// enter reads the tags of group i.
-func (p *probe) enter() {
-	p.group = unsafe.Add(p.base, p.i*p.stride)
-	p.w = *tagsAt(p.group)
-	p.match = matchTag(p.w, p.tag)
-}
-
-// next moves to the next slot with the tag. It reports false if there is none.
-func (p *probe) next() bool {
-	for p.match == 0 {
-		if p.w&passBit(p.tag) == 0 || p.left == 0 {
-			return false
-		}
-		p.left--
-		if p.i++; p.i == p.groups {
-			p.i = 0
-		}
-		p.enter()
-	}
-	p.slot = slotOf(p.match)
-	p.match &= p.match - 1
-	return true
-}
-
-// probe returns a probe for hash h.
-func (c *core) probe(h uint64) probe {
+// homeOf returns the home of a key with hash h.
+func (c *core) homeOf(h uint64, stride uintptr) unsafe.Pointer {
 	t := c.tableOf(h)
-	return newProbe(t.base(), t.groups(), c.stride, t.home(h), h)
+	return unsafe.Add(t.base(), t.home(h)*stride)
 }
 
 // maxPasses is how many groups a new entry may pass before its table grows: then it is
@@ -146,39 +100,6 @@ func (c *core) remove(g unsafe.Pointer, slot uintptr, h uint64) {
 		}
 	}
 	c.len--
-}
-
-// clear removes all entries. It visits tables up to the last entry: beyond, there are no
-// overflow bits either.
-func (c *core) clear() {
-	c.endCursors()
-	c.eachTable(func(t table) {
-		if c.len == 0 {
-			return
-		}
-		for i := range t.groups() {
-			g := t.group(i, c.stride)
-			full := matchFull(*tagsAt(g))
-			c.len -= bits.OnesCount64(full)
-			for ; c.owned && full != 0; full &= full - 1 {
-				c.freeSlot(g, slotOf(full))
-			}
-			*tagsAt(g) = 0
-		}
-	})
-}
-
-// release returns all memory to the parent, for good.
-//
-// Precondition: the map is clear.
-func (c *core) release() {
-	c.eachTable(c.freeTable)
-	if c.tables > 0 {
-		c.free(c.dir, unsafe.Sizeof(c.dir)<<c.depth())
-	}
-	c.huge.close(c.base.Parent)
-	c.dir, c.tables, c.slots = nil, 0, 0
-	c.short, c.texts = false, false
 }
 
 // passes reports whether an entry with a tag of that overflow bit has passed group i.
