@@ -16,8 +16,8 @@ import (
 
 // Leak is the live blocks that one call stack allocated in one heap and for one tag.
 type Leak struct {
-	Heap   string    // as in Usage; "" from a Tracker
-	Tag    string    // as in Usage; "" from a Tracker
+	Heap   string    // as in Usage
+	Tag    string    // as in Usage
 	Stack  []uintptr // as in Usage
 	Blocks int64
 	Bytes  int64 // asked for
@@ -117,10 +117,7 @@ func writeLeaks(b *bufio.Writer, leaks []Leak, live string, rate int) {
 
 func writeStacks(b *bufio.Writer, leaks []Leak) {
 	for _, l := range leaks {
-		fmt.Fprintf(b, "\n%s", sum(l.Blocks, l.Bytes))
-		if l.Heap != "" {
-			fmt.Fprintf(b, " of heap %q", l.Heap)
-		}
+		fmt.Fprintf(b, "\n%s of heap %q", sum(l.Blocks, l.Bytes), l.Heap)
 		if l.Tag != "" {
 			fmt.Fprintf(b, ", tag %q", l.Tag)
 		}
@@ -140,12 +137,12 @@ func leaksAtClose() []Leak {
 			closed = append(closed, Leak{u.Heap, u.Tag, u.Stack, u.CloseObjects, u.CloseBytes})
 		}
 	}
-	mostBytesFirst(closed)
+	slices.SortStableFunc(closed, func(a, b Leak) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return closed
 }
 
 // sum returns "2 blocks, 300 bytes".
-func sum[N int | int64](blocks, bytes N) string {
+func sum(blocks, bytes int64) string {
 	return number(blocks, "block") + ", " + number(bytes, "byte")
 }
 
@@ -155,9 +152,4 @@ func number[N int | int64](n N, of string) string {
 		of += "s"
 	}
 	return strconv.FormatInt(int64(n), 10) + " " + of
-}
-
-// mostBytesFirst sorts leaks.
-func mostBytesFirst(leaks []Leak) {
-	slices.SortStableFunc(leaks, func(a, b Leak) int { return cmp.Compare(b.Bytes, a.Bytes) })
 }

@@ -10,7 +10,6 @@
 //   - [WriteStats]: the figures of all heaps and caches, and of the tags of [freehold.Tagged]
 //   - [AtExit]: the reports of leaks, figures and late writes at the end of main
 //   - [WriteMistakes]: writes after Free and behind blocks that no call has found yet
-//   - [NewTracker]: leaks and wrong frees of one allocator of any kind
 //   - [SetGuardRate]: blocks at inaccessible pages, which find a use after Free and an
 //     overflow at the instruction; [StartMonitor] reports which block it was, and
 //     [Explain] does for a fault that is recovered
