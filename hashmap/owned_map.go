@@ -141,38 +141,3 @@ func (c *core) freeSlot(g unsafe.Pointer, slot uintptr) {
 		freeBlock(c, *(*ref)(c.value(g, slot)), 0)
 	}
 }
-
-// GetBytes is [Map.Get] with a key given as bytes. It copies nothing.
-func GetBytes[K ~string, V any](m *Map[K, V], key []byte) (V, bool) { return m.Get(keyOf[K](key)) }
-
-// PutBytes is [Map.Put] with a key given as bytes, which the map copies.
-func PutBytes[K ~string, V any](m *Map[K, V], key []byte, v V) error { return m.Put(keyOf[K](key), v) }
-
-// UpdateBytes is [Map.Update] with a key given as bytes, which the map copies if it is new.
-func UpdateBytes[K ~string, V any](m *Map[K, V], key []byte, fn func(v *V, found bool)) error {
-	return m.Update(keyOf[K](key), fn)
-}
-
-// GetSharedBytes is [Shared.Get] with a key given as bytes. It copies no key.
-func GetSharedBytes[K ~string, V any](m *Shared[K, V], key []byte) (V, bool) {
-	return m.Get(keyOf[K](key))
-}
-
-// ViewSharedBytes is [Shared.View] with a key given as bytes. It copies nothing.
-func ViewSharedBytes[K ~string, V any](m *Shared[K, V], key []byte, fn func(v V)) bool {
-	return m.View(keyOf[K](key), fn)
-}
-
-// PutSharedBytes is [Shared.Put] with a key given as bytes, which the map copies.
-func PutSharedBytes[K ~string, V any](m *Shared[K, V], key []byte, v V) error {
-	return m.Put(keyOf[K](key), v)
-}
-
-// UpdateSharedBytes is [Shared.Update] with a key given as bytes, which the map copies if it is
-// new.
-func UpdateSharedBytes[K ~string, V any](m *Shared[K, V], key []byte, fn func(v *V, found bool)) error {
-	return m.Update(keyOf[K](key), fn)
-}
-
-// keyOf returns a key that is the memory of b. It is valid until b is written to.
-func keyOf[K ~string](b []byte) K { return K(unsafe.String(unsafe.SliceData(b), len(b))) }

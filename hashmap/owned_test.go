@@ -63,6 +63,19 @@ func TestKeysGivenAsBytesAreCopied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if n, found, err := PutBytesIfAbsent(m, key, 5); n != 1 || !found || err != nil {
+		t.Errorf("PutBytesIfAbsent of a key that is there: %d, %t, %v", n, found, err)
+	}
+	if n, found, err := PutSharedBytesIfAbsent(s, key, 5); n != 1 || !found || err != nil {
+		t.Errorf("PutSharedBytesIfAbsent of a key that is there: %d, %t, %v", n, found, err)
+	}
+	copy(key, "six")
+	if n, found, err := PutBytesIfAbsent(m, key, 6); n != 6 || found || err != nil {
+		t.Errorf("PutBytesIfAbsent of a new key: %d, %t, %v", n, found, err)
+	}
+	if n, found, err := PutSharedBytesIfAbsent(s, key, 6); n != 6 || found || err != nil {
+		t.Errorf("PutSharedBytesIfAbsent of a new key: %d, %t, %v", n, found, err)
+	}
 	copy(key, "???")
 	for _, k := range []string{"one", "two"} {
 		plain, _ := m.Get(k)
@@ -71,6 +84,28 @@ func TestKeysGivenAsBytesAreCopied(t *testing.T) {
 		ViewSharedBytes(s, []byte(k), func(n int) { viewed = n })
 		if plain != 1 || shared != 1 || viewed != 1 {
 			t.Errorf("%s: %d, %d and %d, want 1", k, plain, shared, viewed)
+		}
+	}
+	six := []byte("six")
+	if DeleteBytes(m, key) || !DeleteBytes(m, six) || m.Len() != 2 {
+		t.Errorf("DeleteBytes left %d keys, want 2", m.Len())
+	}
+	is := func(want int) func(int) bool { return func(n int) bool { return n == want } }
+	if DeleteSharedBytesIf(s, six, is(5)) || !DeleteSharedBytesIf(s, six, is(6)) || DeleteSharedBytes(s, six) || !DeleteSharedBytes(s, []byte("one")) || s.Len() != 1 {
+		t.Errorf("the deletions left %d keys, want 1", s.Len())
+	}
+}
+
+// AppendSharedBytes appends the value, and nothing where there is none.
+func TestAppendSharedBytes(t *testing.T) {
+	s := NewShared[string, string](freehold.Default(), nil)
+	defer s.Close()
+	if err := s.Put("k", "value"); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"k": "a value", "none": "a "} {
+		if got, ok := AppendSharedBytes(s, []byte("a "), []byte(key)); string(got) != want || ok != (key == "k") {
+			t.Errorf("%s: %q, %t", key, got, ok)
 		}
 	}
 }

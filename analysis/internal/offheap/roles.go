@@ -47,7 +47,9 @@ func (c Call) returnsText() bool { return IsText(c.Instr.Common().Signature().Re
 func (c Call) Owner() ssa.Value {
 	switch c.Name {
 	case "hashmap.GetBytes", "hashmap.PutBytes", "hashmap.UpdateBytes", "hashmap.GetSharedBytes",
-		"hashmap.PutSharedBytes", "hashmap.UpdateSharedBytes", "hashmap.ViewSharedBytes":
+		"hashmap.PutSharedBytes", "hashmap.UpdateSharedBytes", "hashmap.ViewSharedBytes",
+		"hashmap.PutBytesIfAbsent", "hashmap.DeleteBytes", "hashmap.PutSharedBytesIfAbsent",
+		"hashmap.AppendSharedBytes", "hashmap.DeleteSharedBytes", "hashmap.DeleteSharedBytesIf":
 		return c.Args[0]
 	}
 	return c.Recv
