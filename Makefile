@@ -28,11 +28,11 @@ CHECKPTR  = $(CORE)
 STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
-RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|stacks|soak|vm|watch)(/|$$)')
+RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|small|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
-PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./cache ./track
-CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector ./cache
-STRESSED  = ./internal/heap ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
+PORTABLE  = . ./internal/heap ./internal/small ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./cache ./track
+CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/small ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector ./cache
+STRESSED  = ./internal/heap ./internal/small ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
 
 # Systems that the core must build for, and its tests for one of each kind: those
@@ -98,7 +98,7 @@ race:
 seams:
 	$(GO) test -tags freehold_seams -short -run '^TestShared' ./hashmap
 	$(GO) test -tags freehold_seams,freehold_portable -short ./cache
-	$(GO) test -tags freehold_seams -short -run '^(TestTransfers|TestLocalLoadsStayLocal|TestLocksAreOfFewProcessors|TestDirectory)$$' ./internal/heap
+	$(GO) test -tags freehold_seams -short -run '^(TestTransfers|TestLocalLoadsStayLocal|TestLocksAreOfFewProcessors|TestDirectory)$$' ./internal/small
 
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.
@@ -117,7 +117,7 @@ checked:
 ASANSKIP = ^Example|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|TestSpareSetKeepsItsArray
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
-		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./internal/watch ./internal/pages ./arena ./pool ./internal/test/sanitizers; \
+		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./internal/small ./internal/watch ./internal/pages ./arena ./pool ./internal/test/sanitizers; \
 		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/test/sanitizers ./internal/test/misuse . ./arena ./pool ./cmalloc $(EXAMPLES); \
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
@@ -165,7 +165,7 @@ soak:
 # other. make newest takes the newest that there is: see CONTRIBUTING.md.
 TODAY = go1.27.4
 today:
-	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap ./internal/watch ./internal/pages . ./arena ./pool ./hashmap ./budget ./track/...
+	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap ./internal/small ./internal/watch ./internal/pages . ./arena ./pool ./hashmap ./budget ./track/...
 
 # A Go that is to come, as GO=/path/to/go says: the assembly was not tested with it.
 tip:

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
@@ -40,9 +41,9 @@ func (a PlainAdapter) Free(b []byte) { plain.free(a.Heap, b, 0) }
 
 // Pin has heaps take pins in a test, as they do where leaves cannot be called without.
 func Pin(t testing.TB) {
-	was, runsWere := plain, runLeaves
-	plain, runLeaves = pinned, runsPinned
-	t.Cleanup(func() { plain, runLeaves = was, runsWere })
+	was, runsWere := plain, largeLeaves
+	plain, largeLeaves = pinned, largePinned
+	t.Cleanup(func() { plain, largeLeaves = was, runsWere })
 }
 
 // SampleAt sets the rate of samples for a test.
@@ -53,10 +54,8 @@ func SampleAt(t testing.TB, rate int) {
 
 // Groups gives heaps of a test n groups of processors. Each exchange is of the next group.
 func Groups(t testing.TB, n int) {
-	groups, of := numGroups, groupOf
-	t.Cleanup(func() { numGroups, groupOf = groups, of })
 	var calls atomic.Int64
-	numGroups, groupOf = func() int { return n }, func(int) int { return int(calls.Add(1)) }
+	t.Cleanup(small.SetGroups(n, func(int) int { return int(calls.Add(1)) }))
 }
 
 // GuardAt has one block in n guarded for a test.

@@ -3,10 +3,12 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -39,7 +41,7 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	}
 	h := newHeap(t, Options{Decay: never})
 	var live [][]byte
-	for range classes[classFor(4096, 1)].blocks {
+	for range small.SpanPages(small.ClassFor(4096, 1)) * pages.PageBytes / 4096 {
 		live = append(live, alloc(t, h, 4096))
 	}
 	for _, b := range live[:2] { // into a cache
@@ -51,7 +53,7 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 		}
 		h.Tick()
 	}
-	if h.central[classFor(4096, 1)].holes == 0 {
+	if h.small.Holding(small.ClassFor(4096, 1), 0).Holes == 0 {
 		t.Error("no holes were made")
 	}
 }
@@ -127,8 +129,8 @@ func TestSwallowedTickIsMadeUpFor(t *testing.T) {
 			}
 		},
 		"a span": func(h *Heap) {
-			c := &h.central[classFor(32<<10, 1)]
-			for spans := c.spans; c.spans == spans; {
+			spans := func() int { return h.small.Holding(small.ClassFor(32<<10, 1), 0).Spans }
+			for had := spans(); spans() == had; {
 				alloc(t, h, 32<<10)
 			}
 		},

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,6 @@ func TestTickOfAClosedHeapSetsNoTimer(t *testing.T) {
 	alloc(t, h, 10)
 	h.Close()
 	h.pages.Alarm.Stop()
-	h.stock(classFor(10, 1), 0).used = true
 	h.Tick()
 	if h.pages.Alarm.Set() {
 		t.Error("a timer is set")
@@ -26,8 +26,8 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	b := alloc(t, h, 64)
 	number := h.mapID
 	h.Close()
-	if st := lookUp(addrOf(b), number); st != 0 {
-		t.Error("a heap of the same number would find the block's state")
+	if _, _, ok := small.PageWord(small.AddrOf(b), number); ok {
+		t.Error("a heap of the same number would find the block's status")
 	}
 	next := newHeap(t, Options{})
 	if next.mapID != number {

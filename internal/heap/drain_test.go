@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"sync"
 	"testing"
@@ -58,7 +59,7 @@ func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 		wg.Wait()
 		o.Free(b)
 		b, _ = o.Alloc(100, 8, false)
-		if h.hasCaches() {
+		if h.caches.exist() {
 			t.Error("a cache was made")
 		}
 	})
@@ -69,7 +70,7 @@ func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 	}
 	h.Free(keep)
 	o.Free(b)
-	if !h.hasCaches() {
+	if !h.caches.exist() {
 		t.Error("no cache after the drain")
 	}
 }
@@ -110,7 +111,7 @@ func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			for size := 16; size <= maxSmall; size += size / 8 {
+			for size := 16; size <= small.MaxSize; size += size / 8 {
 				var live [][]byte
 				for range 300 {
 					live = append(live, alloc(t, h, size))

@@ -1,9 +1,8 @@
 // Fast: Alloc and Free of small blocks without a pin, in assembly.
 //
-// The assembly is not preempted: see runtime_amd64.go of package pin. What it relies
-// on in the runtime and the compiler is checked when the program starts. If a check
-// fails, the functions in Go are used instead. They also continue the work if the
-// cache has no block, or no room for one.
+// The assembly is not preempted: see runtime_amd64.go of package pin. Its assumptions about the
+// runtime and the compiler are checked when the program starts. If a check fails, the functions in
+// Go are used instead. They also continue the work if the cache has no block or no room for one.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -15,19 +14,20 @@ import (
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
 )
+
+// large has the functions to which the assembly jumps for large blocks.
+var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun}
 
 type largeFunctions struct {
 	alloc func(h *Heap, size, align int, zero bool) ([]byte, error)
 	free  func(h *Heap, b []byte)
 }
 
-// large is what it jumps to for large blocks.
-var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun}
-
-// idle are the functions of fast_amd64.s, counting those whose Alloc counts down to the next
-// event. Where they cannot finish, they jump to plain.
+// idle has the functions of fast_amd64.s, and counting those whose Alloc counts down to the next
+// watched block. Where they cannot finish, they jump to plain.
 var idle, counting functions
 
 // assembled returns functions in assembly, if they may run, else plain.
@@ -36,8 +36,8 @@ func assembled(plain functions) functions {
 	return idle
 }
 
-// countInAssembly makes the fast paths count down to the next event, or not. A func is
-// one word, so others may call meanwhile.
+// countInAssembly makes the fast paths count down to the next watched block, or not. A func is one
+// word, so other goroutines may call it meanwhile.
 func countInAssembly(on bool) {
 	to := &idle
 	if on {
@@ -46,13 +46,14 @@ func countInAssembly(on bool) {
 	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&Fast.Alloc)), *(*unsafe.Pointer)(unsafe.Pointer(&to.Alloc)))
 }
 
-// cleared is what it jumps to for a block that takes more than a few stores to clear.
+// cleared has the function to which the assembly jumps for a block that takes more than a few stores
+// to clear.
 var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
 
-// entries returns the addresses of the functions in fast_amd64.s, countingEntries those
-// that count.
+// entries returns the addresses of the functions in fast_amd64.s, and countingEntries those of the
+// counting ones.
 func entries() *uintptr
 func countingEntries() *uintptr
 
@@ -61,11 +62,27 @@ const (
 	gM         = pin.GM
 	mP         = pin.MP
 	pID        = pin.PID
-	tableLen   = pin.TableLen
-	tableSlots = pin.TableSlots
+	tableLen   = unsafe.Offsetof(caches{}.Table) + pin.TableLen
+	tableSlots = unsafe.Offsetof(caches{}.Table) + pin.TableSlots
 	firstSlots = pin.FirstSlots
 
-	sentinelStatus = unsafe.Offsetof(sentinel.status)
+	maxSmall       = small.MaxSize
+	maxAlign       = small.MaxAlign
+	freeZero       = small.FreeZero
+	freeDirty      = small.FreeDirty
+	mapHeapMask    = small.MapHeapMask
+	mapPageMask    = small.MapPageMask
+	mapPageShift   = small.MapPageShift
+	mapStatusShift = small.MapStatusShift
+	statusShift    = small.StatusShift
+	entryAddr      = unsafe.Offsetof(small.Entry{}.Addr)
+	entryStatus    = unsafe.Offsetof(small.Entry{}.Status)
+	entrySize      = unsafe.Sizeof(small.Entry{})
+	cacheTops      = small.CacheTops
+	cacheEnds      = small.CacheEnds
+	cacheSpareTops = small.CacheSpareTops
+	cacheSpareEnds = small.CacheSpareEnds
+	sentinelStatus = small.SentinelStatus
 	pageShift      = pages.PageShift
 	countdownExtra = watch.CountdownExtra
 

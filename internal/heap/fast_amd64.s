@@ -41,7 +41,7 @@ near: \
 	TESTL $const_mapHeapMask, status \
 	JNE  none \
 	MOVBLZX status, class \
-	LEAQ ·reciprocals(SB), R11 \
+	LEAQ freehold·reciprocals(SB), R11 \
 	MOVL (R11)(class*4), R11 \
 	MOVL status, R12 \
 	ANDL $const_mapPageMask, R12 \
@@ -66,27 +66,27 @@ near: \
 // PUSH puts the block at addr onto its class's magazine in cache, or jumps to
 // full, from where ROOM goes back to put. It sets R11 to the top.
 #define PUSH(cache, addr, status, class, put, full) \
-	MOVQ cache_tops(cache)(class*8), R11 \
-	CMPQ R11, cache_ends(cache)(class*8) \
+	MOVQ const_cacheTops(cache)(class*8), R11 \
+	CMPQ R11, const_cacheEnds(cache)(class*8) \
 	JEQ  full \
 put: \
 	MOVW $const_freeDirty, (status) \
-	MOVQ addr, entry_addr(R11) \
-	MOVQ status, entry_status(R11) \
-	ADDQ $entry__size, R11 \
-	MOVQ R11, cache_tops(cache)(class*8)
+	MOVQ addr, const_entryAddr(R11) \
+	MOVQ status, const_entryStatus(R11) \
+	ADDQ $const_entrySize, R11 \
+	MOVQ R11, const_cacheTops(cache)(class*8)
 
 // ROOM swaps the magazines of a class if the spare is not full, and goes back to put, or jumps to
 // none. It changes R12, R13 and DX.
 #define ROOM(cache, class, put, none) \
-	MOVQ cache_spareTops(cache)(class*8), R12 \
-	MOVQ cache_spareEnds(cache)(class*8), R13 \
+	MOVQ const_cacheSpareTops(cache)(class*8), R12 \
+	MOVQ const_cacheSpareEnds(cache)(class*8), R13 \
 	CMPQ R12, R13 \
 	JEQ  none \
-	MOVQ cache_ends(cache)(class*8), DX \
-	MOVQ R11, cache_spareTops(cache)(class*8) \
-	MOVQ DX, cache_spareEnds(cache)(class*8) \
-	MOVQ R13, cache_ends(cache)(class*8) \
+	MOVQ const_cacheEnds(cache)(class*8), DX \
+	MOVQ R11, const_cacheSpareTops(cache)(class*8) \
+	MOVQ DX, const_cacheSpareEnds(cache)(class*8) \
+	MOVQ R13, const_cacheEnds(cache)(class*8) \
 	MOVQ R12, R11 \
 	JMP  put
 
@@ -119,10 +119,10 @@ put: \
 // to the top, R11 to the place of the status and R12 to the status, or jumps to none.
 #define FIND(cache, none) \
 	SHRQ $3, R8 \
-	LEAQ ·classOf(SB), R10 \
+	LEAQ freehold·classOf(SB), R10 \
 	MOVBLZX (R10)(R8*1), R8 \
-	MOVQ cache_tops(cache)(R8*8), R10 \
-	MOVQ (entry_status-entry__size)(R10), R11 \
+	MOVQ const_cacheTops(cache)(R8*8), R10 \
+	MOVQ (const_entryStatus-const_entrySize)(R10), R11 \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
 	JCS  none
@@ -131,21 +131,21 @@ put: \
 // it swaps them and goes back to take, else it jumps to none. The swap is complete before COUNT,
 // which may go on in Go. It changes DX and R13.
 #define SPARE(cache, take, none) \
-	LEAQ ·sentinel+const_sentinelStatus(SB), R13 \
+	LEAQ freehold·sentinel+const_sentinelStatus(SB), R13 \
 	CMPQ R11, R13 \
 	JNE  none \
-	MOVQ cache_spareTops(cache)(R8*8), R13 \
-	MOVQ (entry_status-entry__size)(R13), R11 \
+	MOVQ const_cacheSpareTops(cache)(R8*8), R13 \
+	MOVQ (const_entryStatus-const_entrySize)(R13), R11 \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
 	JCS  none \
-	MOVQ R10, cache_spareTops(cache)(R8*8) \
-	MOVQ R13, cache_tops(cache)(R8*8) \
+	MOVQ R10, const_cacheSpareTops(cache)(R8*8) \
+	MOVQ R13, const_cacheTops(cache)(R8*8) \
 	MOVQ R13, R10 \
-	MOVQ cache_ends(cache)(R8*8), R13 \
-	MOVQ cache_spareEnds(cache)(R8*8), DX \
-	MOVQ R13, cache_spareEnds(cache)(R8*8) \
-	MOVQ DX, cache_ends(cache)(R8*8) \
+	MOVQ const_cacheEnds(cache)(R8*8), R13 \
+	MOVQ const_cacheSpareEnds(cache)(R8*8), DX \
+	MOVQ R13, const_cacheSpareEnds(cache)(R8*8) \
+	MOVQ DX, const_cacheEnds(cache)(R8*8) \
 	JMP  take
 
 // COUNT counts the BX bytes, and what each block counts more, down to the next event. If
@@ -160,9 +160,9 @@ put: \
 // TAKE takes the block that FIND found. It sets AX to the block.
 #define TAKE(cache) \
 	MOVW BX, (R11) \
-	MOVQ (entry_addr-entry__size)(R10), AX \
-	SUBQ $entry__size, R10 \
-	MOVQ R10, cache_tops(cache)(R8*8)
+	MOVQ (const_entryAddr-const_entrySize)(R10), AX \
+	SUBQ $const_entrySize, R10 \
+	MOVQ R10, const_cacheTops(cache)(R8*8)
 
 // BLOCK returns the BX bytes at AX without an error.
 #define BLOCK \

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"reflect"
 	"runtime"
 	"testing"
@@ -25,7 +26,7 @@ func TestAssemblyRunsIfItCan(t *testing.T) {
 func TestSlotsBeyondTheFirst(t *testing.T) {
 	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {
 		const size = 64
-		class := classFor(size, 8)
+		class := small.ClassFor(size, 8)
 		h := newHeap(t, Options{})
 		was := plain
 		t.Cleanup(func() { plain = was })
@@ -40,7 +41,7 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 			},
 			Serve: func(slot int) bool {
 				c := h.caches.Entry(slot)
-				if isEmpty(c.tops[class]) {
+				if e, _ := c.Peek(class); e.Addr == 0 {
 					return false
 				}
 				if b, _ := idle.Alloc(h, size, 8, false, 0); b != nil {
@@ -77,8 +78,8 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 
 // testSwaps tests functions that allocate 64 bytes from a cache and free them to it.
 func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero bool) []byte, free func(b []byte)) {
-	class := classFor(64, 8)
-	blocks := make([][]byte, 2*classes[class].batch) // as many as fit
+	class := small.ClassFor(64, 8)
+	blocks := make([][]byte, 2*batch) // as many as fit
 	half := len(blocks) / 2
 	take := func(f *functions, from, to int) {
 		for i := range blocks[from:to] {
@@ -107,7 +108,7 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 				counted = 0
 			}
 			back(0, len(blocks))
-			if err := c.verify(); err != nil {
+			if err := c.Verify(func(uintptr) {}); err != nil {
 				t.Fatal(err)
 			}
 			if *calls != 0 || c.left != 1<<40-counted {
@@ -123,30 +124,30 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 		calls  int
 		first  byte // of the block if it is zeroed
 	}{
-		{half, freeDirty, 0, 0},
-		{half, freeZero, 0, 0xAA}, // as it is
-		{half - 1, 64, 1, 0xAA},   // freed twice at once: Go names it
+		{half, small.FreeDirty, 0, 0},
+		{half, small.FreeZero, 0, 0xAA}, // as it is
+		{half - 1, 64, 1, 0xAA},         // freed twice at once: Go names it
 		{half, 64, 1, 0xAA},
 	} {
 		take(&idle, 0, tt.taken)
-		top := c.tops[class]
-		if isEmpty(top) {
-			top = c.spareTops[class]
+		e, _ := c.Peek(class)
+		if e.Addr == 0 {
+			spare := *(*uintptr)(unsafe.Add(unsafe.Pointer(c), small.CacheSpareTops+uintptr(class)*unsafe.Sizeof(uintptr(0))))
+			e = (*small.Entry)(vm.Pointer(spare - unsafe.Sizeof(small.Entry{})))
 		}
-		e := entryAt(top - entryBytes)
-		*statusAt(e.status) = tt.status
+		*small.StatusAt(e.Status) = tt.status
 		before := *c
 		*calls = 0
 		var b []byte
 		panicked := panicOf(func() { b = alloc(&idle, true) })
-		if *calls != tt.calls || (panicked == "") != (tt.calls == 0) || *(*byte)(vm.Pointer(e.addr)) != tt.first {
-			t.Errorf("%+v: %d calls went on in Go, panic %q, byte %#x", tt, *calls, panicked, *(*byte)(vm.Pointer(e.addr)))
+		if *calls != tt.calls || (panicked == "") != (tt.calls == 0) || *(*byte)(vm.Pointer(e.Addr)) != tt.first {
+			t.Errorf("%+v: %d calls went on in Go, panic %q, byte %#x", tt, *calls, panicked, *(*byte)(vm.Pointer(e.Addr)))
 		}
 		if panicked == "" {
 			blocks[tt.taken] = b
 		} else {
 			*c = before
-			*statusAt(e.status) = freeDirty
+			*small.StatusAt(e.Status) = small.FreeDirty
 			blocks[tt.taken] = alloc(&idle, false)
 		}
 		take(&idle, tt.taken+1, len(blocks))
@@ -163,7 +164,7 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 	take(&idle, half+1, len(blocks))
 	seen := map[uintptr]bool{}
 	for _, b := range blocks {
-		seen[addrOf(b)] = true
+		seen[small.AddrOf(b)] = true
 	}
 	if len(seen) != len(blocks) || seen[0] {
 		t.Error("a block was handed out twice, or not at all")
@@ -175,7 +176,7 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 	if inAlloc != 1 || *calls == 1 {
 		t.Errorf("%d calls went on in Go with both magazines empty, %d with both full", inAlloc, *calls-inAlloc)
 	}
-	if err := c.verify(); err != nil {
+	if err := c.Verify(func(uintptr) {}); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"github.com/freehold-go/freehold/internal/small"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -200,7 +201,7 @@ func BenchmarkLocal(b *testing.B) {
 	}
 }
 
-// Calls that exchange a magazine with a stock, whose lock is held nearly as long: by one goroutine, and
+// Calls that exchange a magazine with a depot, whose lock is held nearly as long: by one goroutine, and
 // by two in turn, one of which frees what the other has allocated. What taking turns costs, about a
 // transfer, is subtracted, and reported beside.
 func BenchmarkExchange(b *testing.B) {
@@ -208,10 +209,10 @@ func BenchmarkExchange(b *testing.B) {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
 			h := makeHeap(Options{})
 			defer h.Close()
-			class, at := classFor(64, 1), uintptr(0)
+			class, at := small.ClassFor(64, 1), uintptr(0)
 			calls := [...]func(){
-				func() { at, _, _ = h.allocFromStock(class, 0, 64) },
-				func() { h.freeToStock(class, 0, block(at, 64, false)) },
+				func() { at, _, _ = h.allocFromDepot(class, 0, 64) },
+				func() { h.freeToDepot(class, 0, block(at, 64, false)) },
 			}
 			const turns = 1000 // without a call, and then as many with one
 			var turn atomic.Int64

@@ -5,45 +5,162 @@ package heap
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/small"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
-// allocLarge is tryAlloc of a large block. It panics for bad arguments.
-func (h *Heap) allocLarge(size, align int, zero bool) (b []byte, err error) {
-	call := allocCall(zero)
-	arg.AtLeast(call, "size", size, 0)
-	arg.Align(call, align)
+// largeLeaves are the leaves for large blocks: see leaf.go.
+var (
+	largeLeaves = runFunctions{
+		alloc: pin.Unpinned(allocRunLeaf, allocRunPinned, allocRunPinned),
+		free:  pin.Unpinned(freeRunLeaf, freeRunPinned, freeRunPinned),
+	}
+	largePinned = runFunctions{allocRunPinned, freeRunPinned}
+)
+
+type runFunctions struct {
+	alloc func(h *Heap, size, align int, _, at uintptr) unsafe.Pointer
+	free  func(h *Heap, addr uintptr, size int, _, at uintptr) bool
+}
+
+//go:nosplit
+//go:noinline
+//go:nocheckptr
+func allocRunLeaf(h *Heap, size, align int, _, at uintptr) unsafe.Pointer {
+	c := h.caches.Entry(pin.SlotAt(at))
+	if c == nil { // of the zero Heap
+		return nil
+	}
+	s := c.large.find(uintptr(size), uintptr(align))
+	left := c.after(size)
+	if s == nil || left < 0 {
+		return nil
+	}
+	c.left = left
+	return c.large.take(s, uintptr(size))
+}
+
+//go:nosplit
+//go:noinline
+//go:nocheckptr
+func freeRunLeaf(h *Heap, addr uintptr, size int, _, at uintptr) bool {
+	s := pages.Addresses.First.Span(addr)
+	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
+		return false
+	}
+	c := h.caches.Entry(pin.SlotAt(at))
+	if !c.large.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
+		return false
+	}
+	c.large.keep(s)
+	return true
+}
+
+func allocRunPinned(h *Heap, size, align int, _, _ uintptr) unsafe.Pointer {
+	slot := h.caches.Enter()
+	p := allocRunLeaf(h, size, align, 0, uintptr(slot))
+	h.caches.Leave(slot)
+	return p
+}
+
+func freeRunPinned(h *Heap, addr uintptr, size int, _, _ uintptr) bool {
+	slot := h.caches.Enter()
+	done := freeRunLeaf(h, addr, size, 0, uintptr(slot))
+	h.caches.Leave(slot)
+	return done
+}
+
+// mayKeep reports whether a cache may keep the run of a large block. It may not if the block is
+// watched, if it has a mapping of its own, or if its alignment is beyond what find looks for.
+func mayKeep(s *pages.Span) bool {
+	return s.Separate == 0 && !isLargeWatched(s) && s.Align() <= pages.PageBytes
+}
+
+// tryLarge is tryAlloc of a large block, or of one of a heap of whole pages. The leaf may have
+// failed only because the countdown ended, so tryLarge asks the cache again.
+func (h *Heap) tryLarge(r *request) (b []byte, err error) {
+	if watch.Countdown.Rate.Load() != 0 && r.size > small.MaxSize {
+		if p := h.takeRun(r); p != nil {
+			return h.cleared(p, r.size, r.zero), nil
+		}
+	}
+	b, err = h.allocLarge(r)
+	if err == nil && r.counts {
+		r.due = watch.Due(r.size)
+	}
+	return b, err
+}
+
+// takeRun returns a block from the cache, or nil.
+func (h *Heap) takeRun(r *request) unsafe.Pointer {
+	slot := h.caches.enter()
+	defer h.caches.Leave(slot)
+	c := h.caches.Entry(slot)
+	if c == nil { // of the zero Heap
+		return nil
+	}
+	s := c.large.find(uintptr(r.size), uintptr(r.align))
+	if s == nil {
+		return nil
+	}
+	if r.counts {
+		r.due = c.due(r.size)
+	}
+	return c.large.take(s, uintptr(r.size))
+}
+
+// allocLarge allocates a run. It panics for bad arguments.
+func (h *Heap) allocLarge(r *request) (b []byte, err error) {
+	call := allocCall(r.zero)
+	arg.AtLeast(call, "size", r.size, 0)
+	arg.Align(call, r.align)
 	h.mustBeOpen(call)
-	if size == 0 {
+	if r.size == 0 {
 		return []byte{}, nil
 	}
-	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
-		return nil, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", pages.ErrOutOfMemory, arg.Bytes(size), align)
+	if r.size > maxSize || r.align > maxSize || uintptr(r.size)+uintptr(r.align) > maxSize {
+		return nil, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", pages.ErrOutOfMemory, arg.Bytes(r.size), r.align)
 	}
-	err = h.withReclaim(pages.RoundUp(uintptr(size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
-		b, err = h.newLarge(size, align, zero)
+	err = h.withReclaim(pages.RoundUp(uintptr(r.size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
+		b, err = h.newLarge(r)
 		return err
 	})
 	return b, err
 }
 
 // newLarge is allocLarge without reclaim and checks.
-func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
-	s, err := h.pages.AllocBlock(uintptr(size), uintptr(align), zero)
+func (h *Heap) newLarge(r *request) ([]byte, error) {
+	s, err := h.pages.AllocBlock(uintptr(r.size), uintptr(r.align), r.zero)
 	if err != nil {
 		return nil, err
 	}
-	return block(s.Base, size, false), nil
+	return block(s.Base, r.size, false), nil
 }
 
-// freeLarge is Free for blocks in no span of blocks. It panics for misuse. Empty slices
-// of foreign memory are a no-op.
+// cleared returns the size bytes at p, in used memory, cleared if zero is set.
+func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
+	if zero {
+		h.clear(uintptr(p), uintptr(size))
+	}
+	return unsafe.Slice((*byte)(p), size)
+}
+
+// clear is separate, so that cleared is inlined.
+//
+//go:noinline
+func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
+
+// freeLarge is Free of a block that is in no span of small blocks. It panics for misuse. An empty
+// slice of foreign memory is a no-op.
 func (h *Heap) freeLarge(b []byte) {
-	addr := addrOf(b)
+	addr := small.AddrOf(b)
 	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
 		return
 	}
@@ -55,17 +172,53 @@ func (h *Heap) freeLarge(b []byte) {
 	}
 }
 
-// resizeLarge is Resize, in the name of call, of b, which is a large block unless
-// another goroutine has just freed or resized it.
+// keepRun keeps the run of b in the cache after the leaf has failed. It reports false if b is not a
+// large block that a cache may keep.
+func (h *Heap) keepRun(b []byte) (kept bool) {
+	addr := small.AddrOf(b)
+	s := pages.SpanAt(addr)
+	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxKeptPages {
+		return false
+	}
+	most, longest := mostLarge(&h.pages)
+	if longest == 0 {
+		return false
+	}
+	slot := h.caches.enter()
+	c := h.caches.Entry(slot)
+	if c != &noCache {
+		c.large.most, c.large.longest = most, longest
+	}
+	evicted := c.large.evict(s.Pages())
+	if kept = c.large.hasRoom(s.Pages()) && s.Claim(addr, uintptr(len(b))); kept {
+		c.large.keep(s)
+	}
+	h.caches.Leave(slot)
+	if c == &noCache {
+		h.caches.add(slot)
+	}
+	h.pages.FreeRuns(evicted)
+	return kept
+}
+
+// keepRunAt keeps the run of the large block at addr by the leaf. It reports false if there is none,
+// or if the cache does not keep it.
+func (h *Heap) keepRunAt(addr uintptr) bool {
+	s := pages.Addresses.First.Span(addr)
+	return s != nil && largeLeaves.free(h, addr, int(s.Size), 0, 0)
+}
+
+// resizeLarge is Resize, in the name of call, of b, which is a large block unless another goroutine
+// has just freed or resized it.
 func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
-	// A block that shrinks to a small size is copied to a span, which frees its pages.
-	// But a small size may have got pages of its own, near the limit: see mayTakePage.
-	// Such a block is resized within them.
+	// A block that shrinks to a small size is copied to a span, which frees its pages. But a small
+	// size may have got pages of its own, near the limit: see mayTakePage. Such a block is resized
+	// within them.
 	old := uintptr(len(b))
-	if size > maxSize || size <= maxSmall && !h.pages.WholePages && (old > maxSmall || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
+	if size > maxSize || size <= small.MaxSize && !h.pages.WholePages && (old > small.MaxSize || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
 		return nil, false
 	}
-	s, live := h.pages.ResizeBlock(addrOf(b), old, uintptr(size))
+	s, live := h.pages.ResizeBlock(small.AddrOf(b), old, uintptr(size))
 	if !live {
 		h.misused(call, b)
 	}

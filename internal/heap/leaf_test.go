@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 
 func TestLeavesTakeNoPins(t *testing.T) {
 	pintest.LeavesTakeNoPins(t, plain, pinned)
-	pintest.LeavesTakeNoPins(t, runLeaves, runsPinned)
+	pintest.LeavesTakeNoPins(t, largeLeaves, largePinned)
 }
 
 // eachPath runs a test with assembly, where it runs, with leaves, and with pins. f is what
@@ -24,7 +25,7 @@ func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
 	})
 }
 
-var countedSizes = []int{8, 100, 4096, maxSmall, 100 << 10}
+var countedSizes = []int{8, 100, 4096, small.MaxSize, 100 << 10}
 
 // Each block counts down by its size and by what each block counts more, whichever path serves
 // it, and whether it is small or a run. Used memory is cleared.
@@ -67,7 +68,7 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 		h := newHeap(t, Options{})
 		for _, size := range append(countedSizes, countedSizes...) { // by slow paths, and then by caches
 			b, err := f.Alloc(h, size, 8, false, 0)
-			if err != nil || !spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)) {
+			if err != nil || !isWatched(small.SpanAt(small.AddrOf(b)), h.pages.ID, small.AddrOf(b)) {
 				t.Errorf("a block of %d bytes is not watched: %v", size, err)
 			}
 			h.Free(b)

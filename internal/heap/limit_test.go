@@ -4,6 +4,7 @@ package heap
 
 import (
 	"errors"
+	"github.com/freehold-go/freehold/internal/small"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
@@ -19,7 +20,7 @@ func TestRefusalsCostNoMemory(t *testing.T) {
 		}
 	}
 	refused := 0
-	for size := 8; size <= maxSmall; size *= 2 {
+	for size := 8; size <= small.MaxSize; size *= 2 {
 		for range 3 {
 			if _, err := h.Alloc(size, 8, false); err != nil {
 				refused++
@@ -74,7 +75,7 @@ func TestLargeSmallBlockIsPagesAtTheLimit(t *testing.T) {
 	alloc(t, h, 16<<20)
 	h.pages.MaxBytes = h.pages.Figures().Committed + 100<<10
 	b := alloc(t, h, 32<<10)
-	if s := spanAt(addrOf(b)); s.Kind != pages.LargeRun {
+	if s := small.SpanAt(small.AddrOf(b)); s.Kind != pages.LargeRun {
 		t.Error("there was room for a span")
 	}
 }
@@ -93,7 +94,7 @@ func TestWhoMayTakePages(t *testing.T) {
 		{64*pages.PageBytes - 64, 8, true},
 	} {
 		h := newHeap(t, Options{MaxBytes: tt.max})
-		if got := h.mayTakePage(classFor(tt.size, 1), tt.size); got != tt.want {
+		if got := h.mayTakePage(small.ClassFor(tt.size, 1), tt.size); got != tt.want {
 			t.Errorf("%d bytes under a limit of %d: %v", tt.size, tt.max, got)
 		}
 	}

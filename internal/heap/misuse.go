@@ -10,10 +10,10 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 )
 
-// refuse turns the error of a failed allocation into the error of call. After Close it
-// panics.
+// refuse turns the error of a failed allocation into the error of call. After Close it panics.
 func (h *Heap) refuse(call string, err error) error {
 	if err == pages.ErrClosed {
 		h.mustBeOpen(call)
@@ -25,7 +25,7 @@ func (h *Heap) refuse(call string, err error) error {
 	return fmt.Errorf("%w: %w", pages.ErrOutOfMemory, err)
 }
 
-// allocCall returns the exported name of Alloc or Zeroed. It allocates nothing.
+// allocCall returns the exported name of the call that allocates. It allocates nothing.
 func allocCall(zero bool) string {
 	if zero {
 		return "Heap.Zeroed"
@@ -33,7 +33,7 @@ func allocCall(zero bool) string {
 	return "Heap.Alloc"
 }
 
-// mustBeMade panics in the name of call if h is the zero Heap. It alone has no slots.
+// mustBeMade panics in the name of call if h is the zero Heap, which alone has no slots.
 func (h *Heap) mustBeMade(call string) {
 	if h.caches.Len() == 0 {
 		panicNotMade(call)
@@ -61,7 +61,7 @@ func (h *Heap) misused(call string, b []byte) {
 }
 
 func (h *Heap) diagnose(call string, b []byte) (says string) {
-	addr := addrOf(b)
+	addr := small.AddrOf(b)
 	r := pages.Addresses.RegionOf(addr)
 	if r == nil {
 		const foreign = "the memory is not from a freehold heap"
@@ -78,15 +78,15 @@ func (h *Heap) diagnose(call string, b []byte) (says string) {
 	default:
 		return "the memory belongs to another heap" + quotedName(owner)
 	}
-	if s := spanAt(addr); s != nil && s.Kind == pages.GuardRun {
+	if s := pages.SpanAt(addr); s != nil && s.Kind == pages.GuardRun {
 		return h.watch.Describe(b)
 	}
-	h.pages.LookAround(addr, func(s *pages.Span) { says = h.diagnoseRun(spanOf(s), b) })
+	h.pages.LookAround(addr, func(s *pages.Span) { says = h.diagnoseRun(s, b) })
 	return says
 }
 
-// quotedName returns the name of the open heap with that ID as the end of a message, or "".
-// No lock of a heap is held.
+// quotedName returns the name of the open heap with that ID as the end of a message, or "". No lock
+// of a heap is held.
 func quotedName(id uint32) (name string) {
 	EachOpen(func(h *Heap) {
 		if h.pages.ID == id {
@@ -97,24 +97,23 @@ func quotedName(id uint32) (name string) {
 }
 
 // diagnoseRun is diagnose of b in the run s, or in none if s is nil. The page heap's mu is held.
-func (h *Heap) diagnoseRun(s *span, b []byte) string {
-	addr := addrOf(b)
+func (h *Heap) diagnoseRun(s *pages.Span, b []byte) string {
+	addr := small.AddrOf(b)
 	if s == nil || s.Kind == pages.FreeRun {
 		return "no block begins there; it was freed before (double free), or never allocated"
 	}
-	base, size := s.Base, s.Size
+	base, size, free := s.Base, s.Size, s.Size == 0
 	if s.Kind == pages.BlockRun {
-		i := s.index(addr)
-		for i > 0 && s.Base+i*s.Size > addr {
-			i--
-		}
-		base, size = s.Base+i*s.Size, uintptr(*statusAt(s.statusOf(i)))
+		var status uint16
+		base, status = small.SpanOf(s).BlockAround(addr)
+		size, free = uintptr(status), status == 0 || status == small.InLimbo || small.IsFree(status)
 	}
-	if s.isWatched(h.pages.ID, base) {
+	if isWatched(small.SpanOf(s), h.pages.ID, base) {
 		size = h.watch.Size(base)
+		free = size == 0
 	}
 	switch {
-	case s.Kind == pages.BlockRun && (size >= freeZero || size == inLimbo), size == 0:
+	case free:
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(size)))

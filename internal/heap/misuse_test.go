@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"strings"
 	"sync"
 	"testing"
@@ -174,7 +175,7 @@ func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100)
 	h.Free(b)
-	for _, n := range []int{freeZero, freeDirty, freeDirty + 1, freeDirty + 1 + 100} {
+	for _, n := range []int{small.FreeZero, small.FreeDirty, small.FreeDirty + 1, small.FreeDirty + 1 + 100} {
 		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
 			t.Errorf("a slice of %d bytes was taken", n)
 		}
@@ -188,7 +189,7 @@ func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
 	h := newHeap(t, Options{WholePages: true})
 	before, stale := alloc(t, h, 40000), alloc(t, h, 40000)
-	if addrOf(stale) != spanAt(addrOf(before)).End() {
+	if small.AddrOf(stale) != small.SpanAt(small.AddrOf(before)).End() {
 		t.Fatal("the blocks are no neighbours")
 	}
 	got := ""

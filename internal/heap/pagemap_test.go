@@ -7,43 +7,11 @@ import (
 	"testing"
 )
 
-func TestFreePagesHaveNoTags(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 64)
-	if st := lookUp(addrOf(b), h.mapID); st == 0 {
-		t.Skip("this heap's blocks have no entries")
-	}
-	h.Free(b)
-	h.Trim()
-	if st := lookUp(addrOf(b), h.mapID); st != 0 {
-		t.Error("the tag leads to the states of a span that is no more")
-	}
-}
-
-func TestOpenHeapsHaveNumbersOfTheirOwn(t *testing.T) {
-	seen := map[uint64]bool{}
-	for range 3 {
-		var heaps []*Heap
-		for range 10 {
-			h := newHeap(t, Options{})
-			if seen[h.mapID] {
-				t.Fatalf("two open heaps have the number %#x", h.mapID)
-			}
-			seen[h.mapID] = true
-			heaps = append(heaps, h)
-		}
-		for _, i := range []int{5, 0, 9} {
-			heaps[i].Close()
-			delete(seen, heaps[i].mapID)
-		}
-	}
-}
-
 // More heaps than page map entries have numbers for: those beyond work as well, and find
 // what is another's.
 func TestManyHeaps(t *testing.T) {
 	var heaps []*Heap
-	for range noMapID + 10 {
+	for range 1<<8 + 10 {
 		heaps = append(heaps, newHeap(t, Options{}))
 	}
 	for i, h := range heaps {

@@ -142,9 +142,9 @@ func TestFreePagesAreRoomForALargerBlock(t *testing.T) {
 	b := alloc(t, h, 10<<20)
 	alloc(t, h, 40000) // keeps the pages behind b from b
 	h.Free(b)
-	drained := h.drainedAt.Load()
+	drained := h.caches.drainedAt.Load()
 	alloc(t, h, 12<<20)
-	if h.drainedAt.Load() != drained {
+	if h.caches.drainedAt.Load() != drained {
 		t.Error("the caches were drained")
 	}
 	p.check(t, h)
@@ -237,9 +237,9 @@ func TestPurgeGivesBackWhatIsNeeded(t *testing.T) {
 func TestTrimSpare(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	b := alloc(t, h, 40000)
-	drains := h.drainedAt.Load()
+	drains := h.caches.drainedAt.Load()
 	h.TrimSpare()
-	if h.drainedAt.Load() != drains {
+	if h.caches.drainedAt.Load() != drains {
 		t.Error("trimmed with nothing to give back")
 	}
 	h.Free(b)

@@ -3,8 +3,8 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
-	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
@@ -42,11 +42,11 @@ func (p *processor) enter() int {
 
 // slow calls f, whose slow paths use p's slot.
 func (p *processor) slow(f func()) {
-	choose := func(h *Heap) int {
-		if h == p.h {
+	choose := func(t *caches) int {
+		if t == &p.h.caches {
 			return p.enter()
 		}
-		return h.caches.Enter()
+		return t.Enter()
 	}
 	chooseSlot.Store(&choose)
 	defer chooseSlot.Store(nil)
@@ -58,7 +58,7 @@ func (p *processor) cache() *cache { return p.h.caches.Entry(p.slot) }
 func (p *processor) Alloc(size, align int, zero bool) (b []byte, err error) {
 	slot := p.enter()
 	at, _, _, _ := allocLeaf(p.h, size, align, zero, uintptr(slot))
-	if size > maxSmall {
+	if size > small.MaxSize {
 		at = allocRunLeaf(p.h, size, align, 0, uintptr(slot))
 	}
 	p.h.caches.Leave(slot)
@@ -66,7 +66,7 @@ func (p *processor) Alloc(size, align int, zero bool) (b []byte, err error) {
 	case at == nil:
 		p.slow(func() { b, err = p.h.allocSlow(size, align, zero) })
 		return b, err
-	case size > maxSmall:
+	case size > small.MaxSize:
 		return p.h.cleared(at, size, zero), nil
 	}
 	return unsafe.Slice((*byte)(at), size), nil
@@ -74,8 +74,8 @@ func (p *processor) Alloc(size, align int, zero bool) (b []byte, err error) {
 
 func (p *processor) Free(b []byte) {
 	slot := p.enter()
-	done := len(b) <= maxSmall && freeLeaf(p.h, b, uintptr(slot)) ||
-		len(b) > maxSmall && freeRunLeaf(p.h, addrOf(b), len(b), 0, uintptr(slot))
+	done := len(b) <= small.MaxSize && freeLeaf(p.h, b, uintptr(slot)) ||
+		len(b) > small.MaxSize && freeRunLeaf(p.h, small.AddrOf(b), len(b), 0, uintptr(slot))
 	p.h.caches.Leave(slot)
 	if !done {
 		p.slow(func() { p.h.freeSlow(b) })
@@ -84,45 +84,15 @@ func (p *processor) Free(b []byte) {
 
 // Close returns what p's cache has to the heap.
 func (p *processor) Close() {
-	p.h.counting.Lock()
-	defer p.h.counting.Unlock()
+	p.h.caches.counting.Lock()
+	defer p.h.caches.counting.Unlock()
 	slot := p.enter()
 	c := p.h.caches.Take(slot)
 	p.h.caches.Leave(slot)
 	if c != &noCache {
-		p.h.empty(c)
+		p.h.caches.empty(c)
 		p.h.pages.FreeObject(c.addr(), cacheBytes)
 	}
 }
 
-// Around the end of a magazine a cache needs its central once a batch at most, in Go too.
-func TestSpareMagazineSparesTheCentral(t *testing.T) {
-	h := newHeap(t, Options{Decay: never})
-	p := newProcessor(h)
-	blocks := make([][]byte, 2*classes[classFor(64, 8)].batch) // as many as fit
-	take := func(from, to int) {
-		for i := range blocks[from:to] {
-			blocks[from+i], _ = p.Alloc(64, 8, false)
-		}
-	}
-	back := func(from, to int) {
-		for _, b := range blocks[from:to] {
-			p.Free(b)
-		}
-	}
-	take(0, len(blocks))
-	back(0, len(blocks))
-	was := h.Stats()
-	for n := len(blocks) / 2; n < len(blocks)/2+3; n++ {
-		take(0, n)
-		back(n-3, n)
-		take(n-3, len(blocks))
-		back(0, len(blocks))
-		if err := p.cache().verify(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if st := h.Stats(); st.SlowAllocs != was.SlowAllocs || st.SlowFrees != was.SlowFrees {
-		t.Errorf("%d allocs and %d frees went to the central", st.SlowAllocs-was.SlowAllocs, st.SlowFrees-was.SlowFrees)
-	}
-}
+const batch = 128 // blocks of 64 or 100 bytes in a magazine

@@ -1,18 +1,16 @@
 // Reclaim: giving memory back before a request is refused.
 //
-// The order is by cost. After each step that may have helped, the request is tried
-// again:
+// The steps are in the order of their cost. After each step that may have helped, the request is
+// tried again:
 //
-//  1. PurgeFor purges free pages, if the limit then permits the request. It stops
-//     nobody.
-//  2. reclaim drains the caches and stocks to the spans, which frees empty spans. That
-//     stops the world.
+//  1. PurgeFor purges free pages, if the limit then permits the request. It stops nobody.
+//  2. reclaim drains the caches and depots, which frees empty spans. It stops the world.
 //  3. PurgeFor again, for the pages that the drain freed.
 //  4. The payer, if there is one, makes room elsewhere.
 //
-// A program that evicts when it is refused, such as a cache at its limit, is refused at
-// every other request. So step 2 is rationed: the heap first counts what a drain could
-// free, and it counts again once it has refused a part of the limit.
+// A cache at its limit evicts when it is refused, and is refused again at every other request. So
+// step 2 is rationed: the heap first counts the bytes that a drain could free, and counts again once
+// it has refused a part of the limit.
 
 package heap
 
@@ -23,17 +21,17 @@ import (
 )
 
 const (
-	// A drain is worth its cost if it frees this part of the limit, or if the last one
-	// was drainPause ago: no request is refused forever while the caches hold memory.
-	// Counting takes some microseconds. It is worth that once requests for the same
-	// part of the limit were refused, or if the last count was drainPause ago.
+	// A drain is worth its cost if it frees this part of the limit, or if the last one was
+	// drainPause ago. So no request is refused forever while the caches hold memory. Counting takes
+	// a few microseconds. It is worth that once requests for the same part of the limit were
+	// refused, or if the last count was drainPause ago.
 	drainShare = 32
 	drainPause = 10 * time.Millisecond
 )
 
-// withReclaim calls f, which takes at most that many pages, for a span or a large block.
-// If f fails, withReclaim gives memory back and calls f again, and returns the last error.
-// No lock of the heap is held.
+// withReclaim calls f, which takes at most need pages for a span or a large block. If f fails,
+// withReclaim gives memory back, calls f again, and returns the last error. No lock of the heap is
+// held.
 func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	err := f()
 	if err == nil {
@@ -63,8 +61,8 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	return err
 }
 
-// reclaim drains the caches if that is worth its cost, and lets the system take back or
-// map pages that it has refused before. It reports whether another try may help.
+// reclaim drains the caches if that is worth its cost. It also offers the system again the pages that
+// it has refused to take back or to map. It reports whether another try may help.
 func (h *Heap) reclaim(need uintptr) bool {
 	limited := h.pages.Limit() != 0
 	if limited && !h.mayCount(need) {
@@ -77,15 +75,14 @@ func (h *Heap) reclaim(need uintptr) bool {
 		return false
 	}
 	if worth {
-		h.drain()
+		h.caches.drain()
 	}
 	h.pages.RetryUnmapped()
 	h.pages.RetryPurge()
 	return true
 }
 
-// mayCount reports whether the refusal of that many pages may count what a drain could
-// free.
+// mayCount reports whether the refusal of need pages may count the bytes that a drain could free.
 func (h *Heap) mayCount(need uintptr) bool {
 	limit, now := h.pages.Limit()/pages.PageBytes, time.Now().UnixNano()
 	refused := h.uncounted.Add(int64(min(need, limit)))
@@ -97,7 +94,7 @@ func (h *Heap) mayCount(need uintptr) bool {
 	return true
 }
 
-// worthADrain counts what a drain could free, and reports whether it is worth its cost.
+// worthADrain counts the bytes that a drain could free, and reports whether it is worth its cost.
 func (h *Heap) worthADrain() bool {
 	c := h.count()
 	gain := c.cached + c.empty
@@ -107,29 +104,9 @@ func (h *Heap) worthADrain() bool {
 	case gain >= int(h.pages.Limit()/drainShare):
 		return true
 	}
-	return !within(drainPause, h.drainedAt.Load(), time.Now().UnixNano())
+	return !within(drainPause, h.caches.drainedAt.Load(), time.Now().UnixNano())
 }
 
 // within reports whether then is less than d before now, in nanoseconds of Unix time.
 // It is false if the clock was set back.
 func within(d time.Duration, then, now int64) bool { return then <= now && now < then+int64(d) }
-
-// counts tells where a heap's memory is, in bytes.
-type counts struct {
-	live   int // in live blocks
-	cached int // in free blocks of caches and stocks
-	empty  int // in spans without a block in use, and in limbo
-}
-
-// count adds up a heap's memory. It takes some microseconds.
-func (h *Heap) count() (n counts) {
-	p, cachedLarge := h.eachClass(func(class *class, in holding) {
-		n.live += in.live * int(class.size)
-		n.cached += in.cached * int(class.size)
-		n.empty += in.empty * int(class.pages) * pages.PageBytes
-	})
-	n.empty += int(h.limbo.bytes.Load())
-	n.live += int(p.Large.Bytes)
-	n.cached += cachedLarge
-	return n
-}

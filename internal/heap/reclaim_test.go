@@ -4,6 +4,7 @@ package heap
 
 import (
 	"errors"
+	"github.com/freehold-go/freehold/internal/small"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,8 +22,8 @@ func TestRefusalTriesAgainWhatWasRefused(t *testing.T) {
 	restore := refuse(vm.OpDecommit)
 	h.Trim()
 	restore()
-	h.Free(small)        // something to drain ...
-	h.drainedAt.Store(0) // ... that was not drained just now
+	h.Free(small)               // something to drain ...
+	h.caches.drainedAt.Store(0) // ... that was not drained just now
 	b, err := h.Alloc(1<<20+pages.PageBytes, 8, false)
 	if err != nil {
 		t.Fatal(err)
@@ -46,10 +47,8 @@ func TestLimitEmptiesCachesFirst(t *testing.T) {
 	for _, b := range live {
 		h.Free(b)
 	}
-	for i := range h.central { // nothing is left but what the caches hold
-		h.central[i].shrink(h, false)
-	}
-	if !h.hasCaches() {
+	h.small.Shrink() // nothing is left but the blocks in caches
+	if !h.caches.exist() {
 		t.Fatal("there are no caches")
 	}
 	if b, err := h.Alloc(limit-h.Stats().Metadata-pages.SlabBytes, 8, false); err != nil {
@@ -81,7 +80,7 @@ func TestLimitReclaimsFirst(t *testing.T) {
 func TestFirstRefusalCounts(t *testing.T) {
 	const limit = 64 << 20
 	h := newHeap(t, Options{MaxBytes: limit})
-	for size := 8 << 10; size <= maxSmall; size += 1 << 10 { // to fill the caches
+	for size := 8 << 10; size <= small.MaxSize; size += 1 << 10 { // to fill the caches
 		var live [][]byte
 		for range 16 {
 			live = append(live, alloc(t, h, size))
@@ -133,7 +132,7 @@ func TestClockThatWasSetBack(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: limit})
 	future := time.Now().Add(time.Hour).UnixNano()
 	h.countedAt.Store(future)
-	h.drainedAt.Store(future)
+	h.caches.drainedAt.Store(future)
 	h.Free(alloc(t, h, 8)) // something to drain, less than a share of the limit
 	if n := h.count(); n.cached+n.empty == 0 || n.cached+n.empty >= limit/drainShare {
 		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
@@ -328,10 +327,10 @@ func TestCountOfWhatADrainBrings(t *testing.T) {
 	if n := h.count(); n.live != before.live+1<<20 {
 		t.Errorf("live is %d with a block of 1 MiB", n.live)
 	}
-	b := alloc(t, h, 1000)
-	h.Trim()
-	class, _ := home(h, b)
-	if n := h.count(); n.empty != int(classes[class].pages)*pages.PageBytes {
+	p := newProcessor(h)
+	p.Free(allocOn(t, p, 1000, 1, false))
+	p.Close()
+	if n := h.count(); n.empty != int(small.SpanPages(small.ClassFor(1000, 1)))*pages.PageBytes {
 		t.Errorf("%d bytes in empty spans, of which there is one", n.empty)
 	}
 	h.Close()

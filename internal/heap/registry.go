@@ -1,4 +1,4 @@
-// Registry: the heaps that are open, and the last figures of others.
+// Registry: the open heaps, and the last figures of closed ones.
 
 package heap
 
@@ -11,36 +11,29 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// KeepsClosed is whether the last figures of heaps are kept at Close: FREEHOLD_DEBUG=stats.
+// KeepsClosed is whether Close keeps the last figures of heaps: FREEHOLD_DEBUG=stats.
 var KeepsClosed = mode.On("stats")
 
-// mostClosed is how many closed heaps' figures are kept.
+// mostClosed bounds the closed heaps whose figures are kept.
 const mostClosed = 1000
 
 // registry holds the open heaps. A heap that is dropped without Close stays in it, since it keeps its
-// memory, except while package owners looks for dropped owners.
+// memory, except in programs in which package owners looks for dropped owners.
 var registry owners.Registry[Heap, lockrank.Registry]
 
-// closed has the last figures of heaps, under a lock of its own: Close holds Scavenging then.
+// closed has the last figures of heaps. It has a lock of its own, because Close holds Scavenging.
 var closed struct {
 	mu    lockrank.Mutex[lockrank.Leaf]
 	stats []Stats // of at most mostClosed heaps, without their classes
 	more  int     // heaps that were closed later
 }
 
-// EachOpen calls f for each open heap in order of creation. Init and Close of others wait
+// EachOpen calls f for each open heap in order of creation. Init and Close of other heaps wait
 // meanwhile, so f must not call them.
 func EachOpen(f func(*Heap)) { registry.Each(f) }
 
-// TrimAll trims each open heap, but for quarantines. Init and Close of others do not wait for it.
-func TrimAll() {
-	for _, h := range registry.All() {
-		h.tryTrim()
-	}
-}
-
-// EachPayer calls f for the payer of each open heap that has one. Init and Close of others
-// do not wait for it.
+// EachPayer calls f for the payer of each open heap that has one. Init and Close of other heaps do not
+// wait for it.
 func EachPayer(f func(pages.Payer)) {
 	for _, h := range registry.All() {
 		if p := h.pages.Payer; p != nil {
@@ -61,8 +54,8 @@ func keepClosed(st Stats) {
 	closed.stats = append(closed.stats, st)
 }
 
-// Closed returns the figures of heaps right before their Close, in the order of their Closes, and
-// how many more were closed, whose figures were not kept: see KeepsClosed.
+// Closed returns the figures of closed heaps right before their Close, in the order of their Closes,
+// and the number of further closed heaps, whose figures were not kept: see KeepsClosed.
 func Closed() (all []Stats, more int) {
 	closed.mu.Lock()
 	defer closed.mu.Unlock()

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"math"
 	"testing"
 	"unsafe"
@@ -65,7 +66,7 @@ func TestSmallBlockThatIsPagesIsResized(t *testing.T) {
 		live = append(live, b)
 	}
 	for i, b := range live {
-		if spanAt(uintptr(unsafe.Pointer(&b[0]))).Kind != pages.LargeRun {
+		if small.SpanAt(uintptr(unsafe.Pointer(&b[0]))).Kind != pages.LargeRun {
 			continue
 		}
 		tried++
@@ -116,9 +117,9 @@ func TestFreeOfABlockThatIsBeingResized(t *testing.T) {
 	p := &testPayer{max: math.MaxInt}
 	h := newHeap(t, Options{Payer: p})
 	b := alloc(t, h, 100<<10)
-	s, tries := pages.SpanAt(addrOf(b)), 0
+	s, tries := pages.SpanAt(small.AddrOf(b)), 0
 	p.onCharge = func() {
-		if tries++; s.Claim(addrOf(b), uintptr(len(b))) {
+		if tries++; s.Claim(small.AddrOf(b), uintptr(len(b))) {
 			t.Error("the block is freed, and grows")
 		}
 	}

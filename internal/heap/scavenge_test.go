@@ -3,7 +3,7 @@
 package heap
 
 import (
-	"math/rand/v2"
+	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"sync"
 	"testing"
@@ -21,88 +21,24 @@ func keepBusy(t *testing.T, h *Heap) {
 	}
 }
 
-func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
-	Groups(t, 1)
-	h := newHeap(t, Options{})
-	var live [][]byte
-	for range 5000 {
-		live = append(live, alloc(t, h, 64))
-	}
-	for _, b := range live {
-		h.Free(b)
-	}
-	c := h.stock(classFor(64, 8), 0)
-	before := c.full.blocks
-	if st := h.Stats(); st.Blocks != 0 {
-		t.Errorf("%d blocks are live, of which %d are in stock", st.Blocks, before)
-	}
-	h.Tick()
-	if before == 0 || c.full.blocks != before {
-		t.Errorf("%d blocks were in stock, and %d after a tick in which the class moved some", before, c.full.blocks)
-	}
-}
-
-// A class that was at rest and moves blocks again comes to rest again, while
-// others work: its stock goes home.
-func TestClassRestsAgain(t *testing.T) {
-	Groups(t, 1)
-	h := newHeap(t, Options{})
-	c, stock := &h.central[classFor(64, 1)], h.stock(classFor(64, 1), 0)
-	rest := func() {
-		t.Helper()
-		for range 2 {
-			keepBusy(t, h)
-			h.Tick()
-		}
-		if !c.rested || stock.full.n != 0 || stock.empty.n != 0 {
-			t.Errorf("at rest: %v, with %d magazines in stock, and %d without blocks", c.rested, stock.full.n, stock.empty.n)
-		}
-	}
-	live := make([][]byte, 5000)
-	allocAll := func() {
-		for i := range live {
-			live[i] = alloc(t, h, 64)
-		}
-	}
-	freeAll := func() {
-		for _, b := range live {
-			h.Free(b)
-		}
-		if stock.full.n == 0 {
-			t.Error("nothing is in stock")
-		}
-	}
-	allocAll()
-	rest()
-	freeAll()
-	allocAll() // from the stock, which leaves empty magazines
-	rest()
-	freeAll()
-	rest()
-}
-
 // What a cache gives back to a class at rest goes on to the system, while other
 // classes work.
 func TestClassAtRestGivesBackWhatACacheReturned(t *testing.T) {
 	h := newHeap(t, Options{})
 	o := newProcessor(h)
-	c := &h.central[classFor(4096, 1)]
-	b, err := o.Alloc(4096, 1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Free(b)
+	spans := func() int { return h.small.Holding(small.ClassFor(4096, 1), 0).Spans }
+	o.Free(allocOn(t, o, 4096, 1, false))
 	for range 2 {
 		keepBusy(t, h)
 		h.Tick()
 	}
-	if !c.rested || c.spans != 1 {
-		t.Fatalf("at rest: %v, with %d spans", c.rested, c.spans)
+	if spans() != 1 {
+		t.Fatalf("%d spans", spans())
 	}
 	o.Close()
 	keepBusy(t, h)
 	h.Tick()
-	if c.spans != 0 {
+	if spans() != 0 {
 		t.Error("the span is still there")
 	}
 }
@@ -126,52 +62,18 @@ func TestTicksEmptyAnIdleHeap(t *testing.T) {
 	}
 }
 
-// The stock of a burst goes back though a few blocks of its class move between any two ticks: each of
-// its blocks may be the last in a span.
-func TestStockOfABurstGoesBackWhileItsClassIsBusy(t *testing.T) {
-	Groups(t, 1)
-	h := newHeap(t, Options{})
-	for range 16 << 20 / 1024 { // so that the caches hold little, compared to what is live
-		alloc(t, h, 1024)
-	}
-	few := func(n int) (live [][]byte) {
-		for range n {
-			live = append(live, alloc(t, h, 64))
-		}
-		return live
-	}
-	live := few(200_000)
-	rand.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
-	for _, b := range live {
-		h.Free(b)
-	}
-	c := h.stock(classFor(64, 1), 0)
-	for range 3 {
-		h.Tick()
-		for _, b := range few(1000) {
-			h.Free(b)
-		}
-	}
-	if n := c.full.n; n == 0 || n > 1000/maxBatch+1 {
-		t.Errorf("%d magazines in stock", n)
-	}
-	h.check(t)
-}
-
 // Ticks drain limbo at their third, though there is no cache.
 func TestTicksDrainLimboWithoutCaches(t *testing.T) {
 	h := newHeap(t, Options{})
-	b := alloc(t, h, 1000)
-	h.Trim()
-	class, _ := home(h, b)
-	h.central[class].shrink(h, false)
-	if h.hasCaches() || h.limbo.bytes.Load() == 0 {
-		t.Fatalf("caches: %v; %d bytes in limbo", h.hasCaches(), h.limbo.bytes.Load())
+	p := newProcessor(h)
+	fillLimbo(t, p)
+	if h.caches.exist() || h.small.LimboBytes() == 0 {
+		t.Fatalf("caches: %v; %d bytes in limbo", h.caches.exist(), h.small.LimboBytes())
 	}
 	for range ticksBetweenDrain {
 		h.Tick()
 	}
-	if n := h.limbo.bytes.Load(); n != 0 {
+	if n := h.small.LimboBytes(); n != 0 {
 		t.Errorf("%d bytes in limbo", n)
 	}
 }

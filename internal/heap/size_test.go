@@ -15,7 +15,7 @@ func TestHeapIsSmall(t *testing.T) {
 	}
 	const most = 9 << 10
 	var h Heap
-	if n := unsafe.Sizeof(h) - unsafe.Sizeof(h.central); n > most {
+	if n := unsafe.Sizeof(h) - unsafe.Sizeof(h.small); n > most {
 		t.Errorf("%d bytes, want %d at most", n, most)
 	}
 }

@@ -2,10 +2,13 @@
 
 package heap
 
-import "github.com/freehold-go/freehold/internal/pages"
+import (
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
+)
 
-// Stats is a snapshot of a heap. Sizes are bytes. While others allocate and free, each
-// figure may be off by the calls in progress and by a magazine of each class.
+// Stats is a snapshot of a heap. Sizes are bytes. While other goroutines allocate and free, each figure
+// may be off by the calls in progress and by a magazine of each class.
 type Stats struct {
 	Name          string
 	Allocated     int    // in live blocks, each counted as its class or its whole pages
@@ -32,33 +35,27 @@ type Stats struct {
 type ClassStats struct {
 	Size   int // bytes in a block
 	Blocks int // live
-	Cached int // free, in caches and stocks
+	Cached int // free, in caches and depots
 	Free   int // free, in spans
 	Spans  int
 }
 
-// Stats returns the heap's figures. It takes some microseconds. Alloc and Free count
-// nothing for it.
+// Stats returns the heap's figures. It takes a few microseconds. Alloc and Free count nothing for it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
 	st := Stats{Name: h.pages.Name, MaxBytes: int(h.pages.Limit())}
 	holes := 0
 	var t pages.Traffic
-	p, _ := h.eachClass(func(class *class, n holding) {
-		holes += n.holes
+	p, _ := h.eachClass(func(class uint8, n small.Holding) {
+		holes += n.Holes
 		t.Add(n.Traffic)
-		if n.spans == 0 {
+		if n.Spans == 0 {
 			return
 		}
-		st.Classes = append(st.Classes, ClassStats{
-			Size:   int(class.size),
-			Blocks: n.live,
-			Cached: n.cached,
-			Free:   n.free,
-			Spans:  n.spans,
-		})
-		st.Blocks += n.live
-		st.Allocated += n.live * int(class.size)
+		size := small.ClassSize(class)
+		st.Classes = append(st.Classes, ClassStats{Size: size, Blocks: n.Live, Cached: n.Cached, Free: n.Free, Spans: n.Spans})
+		st.Blocks += n.Live
+		st.Allocated += n.Live * size
 	})
 	t.Add(p.Traffic)
 	w := h.watch.Figures()
@@ -79,14 +76,14 @@ func (h *Heap) Stats() Stats {
 	return st
 }
 
-// countFreed makes the figures of blocks in quarantine those of free ones. Blocks that came
-// there after st was counted may not be in it, so no figure falls below 0.
+// countFreed moves the blocks in quarantine from the live ones of st to the free ones. Blocks that
+// came into quarantine after st was counted may not be in it, so no figure falls below 0.
 func (h *Heap) countFreed(st *Stats) {
-	var n [numClasses]int
+	var n [small.NumClasses]int
 	h.watch.EachFreed(func(addr uintptr) {
-		s := spanAt(addr)
+		s := small.SpanAt(addr)
 		if s.Kind == pages.BlockRun {
-			n[s.class]++
+			n[s.Class()]++
 		} else if st.LargeBlocks > 0 {
 			in := min(int(s.Bytes()), st.LargeBytes)
 			st.Blocks--
@@ -97,7 +94,7 @@ func (h *Heap) countFreed(st *Stats) {
 	})
 	for i := range st.Classes {
 		c := &st.Classes[i]
-		in := min(n[classOf[c.Size/8]], c.Blocks)
+		in := min(n[small.ClassOf(c.Size, 1)], c.Blocks)
 		c.Blocks -= in
 		c.Cached += in
 		st.Blocks -= in
@@ -105,27 +102,16 @@ func (h *Heap) countFreed(st *Stats) {
 	}
 }
 
-// holding is what a heap has of one class. live, cached and free are blocks.
-type holding struct {
-	live   int
-	cached int // free, in caches and stocks
-	free   int // free, in spans
-	spans  int
-	empty  int // spans without a block in use
-	holes  int // bytes of free blocks given back to the system
-	pages.Traffic
-}
-
-// eachClass calls f with what the heap has of each class. It returns the figures of the page
-// heap, without large blocks in caches, and the bytes of these. It waits for an ongoing drain:
-// the blocks of caches that a drain has taken are nowhere that eachClass counts.
-func (h *Heap) eachClass(f func(class *class, n holding)) (p pages.Figures, cachedLarge int) {
-	h.counting.Lock()
-	defer h.counting.Unlock()
-	var cached [numClasses]int
-	large := h.countCached(&cached)
-	for i := range h.central {
-		f(&classes[i], h.central[i].holding(h, cached[i]))
+// eachClass calls f with the holding of each class. It returns the figures of the page heap without
+// kept runs, and the bytes of these. It waits for a drain under way, because it would not find the
+// blocks of caches that a drain has taken.
+func (h *Heap) eachClass(f func(class uint8, n small.Holding)) (p pages.Figures, kept int) {
+	h.caches.counting.Lock()
+	defer h.caches.counting.Unlock()
+	var cached [small.NumClasses]int
+	large := h.caches.count(&cached)
+	for i := range cached {
+		f(uint8(i), h.small.Holding(uint8(i), cached[i]))
 	}
 	p = h.pages.Figures()
 	p.Large.Blocks -= min(large.Blocks, p.Large.Blocks)
@@ -133,20 +119,23 @@ func (h *Heap) eachClass(f func(class *class, n holding)) (p pages.Figures, cach
 	return p, int(large.Bytes)
 }
 
-// holding returns what the class has, of which caches have that many blocks.
-func (c *central) holding(h *Heap, cached int) (n holding) {
-	h.lockStocks(c.class)
-	defer h.unlockStocks(c.class)
-	for i := range h.stocks {
-		s := &h.stocks[i][c.class]
-		cached += int(s.full.blocks)
-		n.Allocs += s.allocs
-		n.Frees += s.frees
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n.cached = min(cached, c.out)
-	n.live, n.free = c.out-n.cached, c.spans*int(classes[c.class].blocks)-c.out
-	n.spans, n.empty, n.holes, n.Purged = c.spans, c.empty, c.holes, c.purged
+// counts tells where a heap's memory is, in bytes.
+type counts struct {
+	live   int // in live blocks
+	cached int // in free blocks of caches and depots
+	empty  int // in spans without a block in use, and in limbo
+}
+
+// count adds up a heap's memory. It takes a few microseconds.
+func (h *Heap) count() (n counts) {
+	p, kept := h.eachClass(func(class uint8, in small.Holding) {
+		size := small.ClassSize(class)
+		n.live += in.Live * size
+		n.cached += in.Cached * size
+		n.empty += in.Empty * int(small.SpanPages(class)) * pages.PageBytes
+	})
+	n.empty += h.small.LimboBytes()
+	n.live += int(p.Large.Bytes)
+	n.cached += kept
 	return n
 }

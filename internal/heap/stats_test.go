@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"reflect"
 	"runtime"
 	"strings"
@@ -29,7 +30,7 @@ func TestStats(t *testing.T) {
 	if len(st.Classes) != 1 || st.Classes[0].Size != 112 || st.Classes[0].Blocks != 1000 {
 		t.Fatalf("%+v", st.Classes)
 	}
-	if c, of := st.Classes[0], int(classes[classFor(100, 1)].blocks); c.Blocks+c.Cached+c.Free != c.Spans*of {
+	if c, of := st.Classes[0], int(small.SpanPages(small.ClassFor(100, 1)))*pages.PageBytes/112; c.Blocks+c.Cached+c.Free != c.Spans*of {
 		t.Errorf("spans with %d blocks each: %+v", of, c)
 	}
 	if st.Active < st.Allocated || st.Resident < st.Active+st.Metadata || st.Retained == 0 {
@@ -48,10 +49,10 @@ func TestStats(t *testing.T) {
 func TestStatsCountWhatHasPassed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
 	h := newHeap(t, Options{MaxBytes: 8 << 20})
-	small := alloc(t, h, 64)
+	b := alloc(t, h, 64)
 	for range 100 {
-		h.Free(small)
-		small = alloc(t, h, 64)
+		h.Free(b)
+		b = alloc(t, h, 64)
 	}
 	large := alloc(t, h, 1<<20)
 	clear(large)
@@ -64,10 +65,10 @@ func TestStatsCountWhatHasPassed(t *testing.T) {
 	if _, err := h.Alloc(16<<20, 8, false); err == nil {
 		t.Fatal("the limit was passed")
 	}
-	h.Free(small)
+	h.Free(b)
 	h.Trim()
 	st = h.Stats()
-	if want := uint64(1<<20 + classes[classOf[64/8]].pages*pages.PageBytes); st.Refusals != 1 || st.PurgedBytes != want {
+	if want := uint64(1<<20 + small.SpanPages(small.ClassFor(64, 1))*pages.PageBytes); st.Refusals != 1 || st.PurgedBytes != want {
 		t.Errorf("%d refusals and %d bytes given back, want 1 and %d", st.Refusals, st.PurgedBytes, want)
 	}
 }
@@ -123,38 +124,6 @@ func TestNames(t *testing.T) {
 	}
 	if c := newHeap(t, Options{Name: "c"}).Stats().Name; c != "c" {
 		t.Errorf("heap c is called %q", c)
-	}
-}
-
-// The count of a cache in use may be too high. No more blocks are cached than are out of
-// their spans.
-func TestNoMoreBlocksAreCachedThanAreOut(t *testing.T) {
-	h := newHeap(t, Options{})
-	h.Free(alloc(t, h, 100))
-	c := &h.central[classFor(100, 1)]
-	out := c.out
-	c.out = 1
-	st := h.Stats()
-	c.out = out
-	if out < 2 || st.Blocks != 0 || st.Classes[0].Cached != 1 {
-		t.Errorf("one of %d blocks is out: %d live, %d cached", out, st.Blocks, st.Classes[0].Cached)
-	}
-}
-
-// Stats may read a top and an end of two magazines, while a cache swaps them: it counts a
-// magazine's blocks at most.
-func TestCountDuringASwap(t *testing.T) {
-	class := classFor(100, 1)
-	for _, top := range []uintptr{1 << 20, 3 << 20} {
-		var c cache
-		c.clear()
-		c.tops[class], c.ends[class] = top, 2<<20
-		c.spareTops[class], c.spareEnds[class] = top, 2<<20
-		var n [numClasses]int
-		c.count(&n)
-		if most := 2 * int(classes[class].batch); n[class] < 0 || n[class] > most {
-			t.Errorf("%d blocks are cached, want %d at most", n[class], most)
-		}
 	}
 }
 

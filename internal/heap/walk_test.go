@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"sync"
 	"testing"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// The locks keep the memory of the block that is read, and the heap open.
-func TestWalkHoldsLocks(t *testing.T) {
+// The lock keeps the heap open.
+func TestWalkHoldsScavenging(t *testing.T) {
 	h := newHeap(t, Options{})
 	want := map[uint8]int{pages.BlockRun: 1, pages.LargeRun: 1}
 	alloc(t, h, 64)
@@ -23,20 +24,11 @@ func TestWalkHoldsLocks(t *testing.T) {
 	}
 	visited := map[uint8]int{}
 	h.walk(func(p watch.Part) {
-		s := spanAt(p.Block)
+		s := small.SpanAt(p.Block)
 		visited[s.Kind]++
-		locks := map[string]interface {
-			TryLock() bool
-			Unlock()
-		}{"scavenging": &h.pages.Scavenging}
-		if s.Kind == pages.BlockRun {
-			locks["the class's mu"] = &h.central[s.class].mu
-		}
-		for name, mu := range locks {
-			if mu.TryLock() {
-				mu.Unlock()
-				t.Errorf("a block of %d bytes is read without %s", p.Size, name)
-			}
+		if h.pages.Scavenging.TryLock() {
+			h.pages.Scavenging.Unlock()
+			t.Errorf("a block of %d bytes is read without Scavenging", p.Size)
 		}
 	})
 	for kind, n := range want {
@@ -54,16 +46,16 @@ func TestLargeBlockIsFreedUnderTheWalk(t *testing.T) {
 	h.Free(b)
 	h.Trim()
 	visit := func(p watch.Part) { t.Errorf("%+v", p) }
-	if h.visitLarge(addrOf(b), 0, visit) {
+	if h.visitLarge(small.AddrOf(b), 0, visit) {
 		t.Error("a free run is a large block")
 	}
 	for range 1000 {
 		alloc(t, h, 200)
 	}
-	if s := spanAt(addrOf(b)); s == nil || s.Kind != pages.BlockRun {
+	if s := small.SpanAt(small.AddrOf(b)); s == nil || s.Kind != pages.BlockRun {
 		t.Fatalf("the pages are not used again: %+v", s)
 	}
-	if h.visitLarge(addrOf(b), 0, visit) {
+	if h.visitLarge(small.AddrOf(b), 0, visit) {
 		t.Error("a small block is a large one")
 	}
 }
@@ -90,19 +82,4 @@ func TestLargeBlockChangesBetweenParts(t *testing.T) {
 			t.Errorf("change %d: %d parts, want %d", i, parts, tt.parts)
 		}
 	}
-}
-
-// A span is freed between the look at its run and the one at its blocks.
-func TestSpanIsFreedUnderTheWalk(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 64)
-	addr := addrOf(b) &^ (pages.PageBytes - 1)
-	h.Free(b)
-	h.Trim()
-	c := &h.central[classFor(64, 1)]
-	c.visit(h, addr, func(p watch.Part) { t.Errorf("%+v", p) })
-	for range 100 {
-		alloc(t, h, 200) // another class has the pages
-	}
-	c.visit(h, addr, func(p watch.Part) { t.Errorf("%+v", p) })
 }

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -20,7 +21,7 @@ func TestZeroedLargeBlockClearsOnlyWhatWasUsed(t *testing.T) {
 		fill(used, 1)
 		h.Free(used)
 		b := zeroed(t, h, 3*size)
-		if addrOf(b) != addrOf(used) {
+		if small.AddrOf(b) != small.AddrOf(used) {
 			t.Fatal("the block does not begin with used memory")
 		}
 		if got := residentBytes(t, b); got > size {

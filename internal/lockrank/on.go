@@ -10,7 +10,7 @@ import (
 )
 
 var order = []any{
-	Running{}, Relief{}, Budget{}, Settings{}, Registry{}, Scavenging{}, Counting{}, Guards{}, Stock{},
+	Running{}, Relief{}, Budget{}, Settings{}, Registry{}, Scavenging{}, Counting{}, Guards{}, Depot{},
 	Central{}, Caches{}, Pages{}, Records{}, Space{}, Ledger{}, Leaf{},
 }
 
@@ -59,8 +59,8 @@ func mustComeAfter(mutex, rank any) {
 		if last.rank == any(Records{}) && rank == any(Pages{}) {
 			return // the Pages of the records' own memory
 		}
-		if stock, ok := mutex.(*Mutex[Stock]); ok && last.rank == rank && uintptr(unsafe.Pointer(stock)) > uintptr(unsafe.Pointer(last.mutex.(*Mutex[Stock]))) {
-			return // the Stocks of all groups of processors, in order
+		if depot, ok := mutex.(*Mutex[Depot]); ok && last.rank == rank && uintptr(unsafe.Pointer(depot)) > uintptr(unsafe.Pointer(last.mutex.(*Mutex[Depot]))) {
+			return // the Depots of all groups of processors, in order
 		}
 	}
 	for _, l := range locks {

@@ -12,7 +12,7 @@ import (
 func TestOrderOfLocks(t *testing.T) {
 	var (
 		central, another Mutex[Central]
-		stocks           [2]Mutex[Stock]
+		depots           [2]Mutex[Depot]
 		pages, below     Mutex[Pages]
 		records          Mutex[Records]
 		leaf             Mutex[Leaf]
@@ -25,8 +25,8 @@ func TestOrderOfLocks(t *testing.T) {
 		{nil, &leaf, ""},
 		{[]sync.Locker{&central, &pages, &records}, &leaf, ""},
 		{[]sync.Locker{&pages, &records}, &below, ""}, // those of the records
-		{[]sync.Locker{&stocks[0]}, &stocks[1], ""},   // in the order of groups
-		{[]sync.Locker{&stocks[1]}, &stocks[0], "lockrank: lockrank.Stock is taken under lockrank.Stock"},
+		{[]sync.Locker{&depots[0]}, &depots[1], ""},   // in the order of groups
+		{[]sync.Locker{&depots[1]}, &depots[0], "lockrank: lockrank.Depot is taken under lockrank.Depot"},
 		{[]sync.Locker{&pages}, &central, "lockrank: lockrank.Central is taken under lockrank.Pages"},
 		{[]sync.Locker{&central, &leaf}, &pages, "lockrank: lockrank.Pages is taken under lockrank.Leaf"},
 		{[]sync.Locker{&central}, &another, "lockrank: lockrank.Central is taken under lockrank.Central"},

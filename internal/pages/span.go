@@ -38,6 +38,7 @@ type Span struct {
 	align      uint8   // large block: log2 of the requested alignment
 	purgeTried bool    // free run: purge has tried to give its memory back
 	Separate   uint32  // 1: pages were moved or advised, so the run may have mappings of its own
+	Watched    uint32  // large block: 1 if the layer above watches it; atomic
 	dirty      uintptr // free run: its dirty pages
 	Next       uintptr // neighbours on a list, 0 at its ends
 	Prev       uintptr
@@ -86,7 +87,7 @@ func (s *Span) setSeparate() { atomic.StoreUint32(&s.Separate, 1) }
 func (s *Span) reset(kind uint8) {
 	above := unsafe.Add(unsafe.Pointer(s), unsafe.Sizeof(Span{}))
 	*(*[SpanBytes - unsafe.Sizeof(Span{})]byte)(above) = [SpanBytes - unsafe.Sizeof(Span{})]byte{}
-	s.Kind, s.Size, s.Separate, s.purgeTried = kind, 0, 0, false
+	s.Kind, s.Size, s.Separate, s.Watched, s.purgeTried = kind, 0, 0, 0, false
 }
 
 // List is a doubly linked list of spans.

@@ -1,17 +1,18 @@
 // Classes: a size for every request.
 
-package heap
+package small
 
 import (
-	"github.com/freehold-go/freehold/internal/pages"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 func TestClassesServeEverySizeAndAlignment(t *testing.T) {
-	for align := uintptr(1); align <= maxAlign; align *= 2 {
-		for size := uintptr(1); size <= maxSmall; size++ {
+	for align := uintptr(1); align <= MaxAlign; align *= 2 {
+		for size := uintptr(1); size <= MaxSize; size++ {
 			rounded := pages.RoundUp(size, align)
-			if rounded > maxSmall {
+			if rounded > MaxSize {
 				continue
 			}
 			c := &classes[classOf[(rounded+7)/8]]
@@ -39,12 +40,12 @@ func TestClassTable(t *testing.T) {
 			t.Errorf("size %d: class of %d, want %d", tt.size, got, tt.want)
 		}
 	}
-	for i := 1; i < numClasses; i++ {
+	for i := 1; i < NumClasses; i++ {
 		c := &classes[i]
 		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pages.PageBytes || c.pages*pages.PageBytes-c.blocks*c.size >= c.size {
 			t.Errorf("class %+v: the blocks do not fill the span", *c)
 		}
-		if c.bitsBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > mapPageMask>>mapPageShift {
+		if c.bitsBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > MapPageMask>>MapPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)
 		}
 		// The reciprocal divides exactly, and knows what divides exactly.

@@ -1,12 +1,12 @@
-// Central: the spans of a class, behind the stocks.
+// Central: the spans of a class, behind the depots.
 //
-//	stock <-- blocks --> spans <-- runs --> page heap
+//	depot <-- blocks --> spans <-- runs --> page heap
 //
-// A magazine filled from spans holds neighbours. A full span whose first
-// block comes back goes to the front of the list of partial ones, so that nearly
-// full spans are used first and others can become empty.
+// A magazine filled from spans holds neighbours. A full span whose first block comes back moves to
+// the front of the list of partial spans, so nearly full spans are used first and others can become
+// empty.
 
-package heap
+package small
 
 import (
 	"math/bits"
@@ -16,16 +16,16 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// central is the spans of one class of one heap. mu guards them.
+// central has the spans of one class of one heap. mu guards them.
 //
 // Invariants:
-//   - spans with a block free in them are on partial, no others
+//   - spans with a free block are on partial, no others
 //   - out == sum of live over the spans
 type central struct {
 	mu       lockrank.Mutex[lockrank.Central]
 	class    uint8
-	used     bool // blocks moved since punch began
-	rested   bool // nothing moved since all was given back that could be
+	used     bool // blocks have moved since punch began
+	rested   bool // nothing has moved since all was given back that could be
 	partial  pages.List
 	spans    int
 	empty    int  // spans without a block in use
@@ -37,7 +37,7 @@ type central struct {
 	limbo uintptr // statuses of spans that were freed: see limbo.go
 }
 
-// lock locks c, and notes that blocks are about to move.
+// lock locks c and notes that blocks are about to move.
 func (c *central) lock() {
 	c.mu.Lock()
 	c.used, c.rested = true, false
@@ -45,7 +45,7 @@ func (c *central) lock() {
 
 // fill fills an empty magazine with a batch of free blocks, or as many as the partial spans have.
 // If they have none, it adds a span.
-func (c *central) fill(h *Heap, m *magazine) error {
+func (c *central) fill(h *Heap, m *Magazine) error {
 	c.lock()
 	defer c.mu.Unlock()
 	all := m.entries(classes[c.class].batch)
@@ -61,18 +61,18 @@ func (c *central) fill(h *Heap, m *magazine) error {
 		}
 		n += c.carve(spanPtr(c.partial.Head), all[n:])
 	}
-	// The last entry is used first: let that be the lowest address.
+	// The last entry is used first: make that the lowest address.
 	slices.Reverse(all[:n])
 	m.n = uintptr(n)
 	return nil
 }
 
-// carveOne returns a free block of a partial span, for want of memory for a
-// magazine, or the zero entry.
-func (c *central) carveOne() entry {
+// carveOne returns a free block of a partial span, or the zero entry. It is for a heap without
+// memory for a magazine.
+func (c *central) carveOne() Entry {
 	c.lock()
 	defer c.mu.Unlock()
-	var out [1]entry
+	var out [1]Entry
 	for c.partial.Head != 0 {
 		if c.carve(spanPtr(c.partial.Head), out[:]) == 1 {
 			break
@@ -81,10 +81,10 @@ func (c *central) carveOne() entry {
 	return out[0]
 }
 
-// carve moves free blocks of s to out in the order of their addresses. A block
-// whose bit says free and whose status says live was freed twice at once and then
-// allocated by its other entry: it stays its owner's.
-func (c *central) carve(s *span, out []entry) (n int) {
+// carve moves free blocks of s to out in the order of their addresses. It leaves out a block whose
+// bit says free and whose status says live: the block was freed twice and then allocated by its
+// second entry, and stays its owner's.
+func (c *central) carve(s *Span, out []Entry) (n int) {
 	if s.live == 0 {
 		c.empty--
 	}
@@ -96,8 +96,8 @@ func (c *central) carve(s *span, out []entry) (n int) {
 			i := w*64 + uintptr(bits.TrailingZeros64(*word))
 			*word &= *word - 1
 			carved++
-			if *statusAt(s.statusOf(i)) >= freeZero {
-				out[n] = entry{s.Base + i*s.Size, s.statusOf(i)}
+			if e := s.entryOf(i); *StatusAt(e.Status) >= FreeZero {
+				out[n] = e
 				n++
 			}
 		}
@@ -112,37 +112,37 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	return n
 }
 
-// takeBack returns blocks to their spans.
-func (c *central) takeBack(h *Heap, in []entry) {
+// restore returns blocks to their spans.
+func (c *central) restore(h *Heap, in []Entry) {
 	c.lock()
 	defer c.mu.Unlock()
-	c.returnBlocks(h, in)
+	c.restoreAll(h, in)
 }
 
-// returnBlocks is takeBack with mu held.
-func (c *central) returnBlocks(h *Heap, in []entry) {
+// restoreAll is restore with mu held.
+func (c *central) restoreAll(h *Heap, in []Entry) {
 	for len(in) > 0 {
-		s := spanAt(in[0].addr)
+		s := SpanAt(in[0].Addr)
 		n := 1
-		for s != nil && n < len(in) && in[n].addr-s.Base < s.Bytes() {
+		for s != nil && n < len(in) && in[n].Addr-s.Base < s.Bytes() {
 			n++
 		}
 		if s != nil && s.Kind == pages.BlockRun && s.class == c.class {
-			c.returnTo(h, s, in[:n])
+			c.restoreTo(h, s, in[:n])
 		}
 		in = in[n:]
 	}
 }
 
-// returnTo returns blocks to s, which they are part of. It frees s if all its blocks
-// are free then and another span of the class is empty too. A block that two
-// goroutines freed at once may be live again, or back already; it is skipped.
-func (c *central) returnTo(h *Heap, s *span, in []entry) {
+// restoreTo returns blocks to s, their span. It frees s if all its blocks are free then and another
+// span of the class is empty too. It skips a block that was freed twice and is live again, or has
+// returned already.
+func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	blocks := classes[c.class].blocks
 	returned := uint32(0)
 	for _, e := range in {
-		i := (e.status - s.statuses) / statusBytes
-		if i >= blocks || s.Base+i*s.Size != e.addr || *statusAt(e.status) < freeZero {
+		i := (e.Status - s.statuses) / statusBytes
+		if i >= blocks || s.entryOf(i).Addr != e.Addr || *StatusAt(e.Status) < FreeZero {
 			continue
 		}
 		word, bit := s.free.Word(i/64), uint64(1)<<(i%64)
@@ -171,27 +171,14 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	}
 }
 
-// shrink returns the stocks to the spans and frees all empty ones. If no cache has an entry, as in a
-// drain, it frees limbo too.
-func (c *central) shrink(h *Heap, drained bool) {
-	h.lockStocks(c.class)
-	defer h.unlockStocks(c.class)
-	for i := range h.stocks {
-		h.stocks[i][c.class].clear(h)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.empty > 0 {
-		for at := c.partial.Head; at != 0; {
-			s := spanPtr(at)
-			at = s.Next
-			if s.live == 0 {
-				c.release(h, s)
-			}
+// shrink frees the empty spans. mu is held.
+func (c *central) shrink(h *Heap) {
+	for at := c.partial.Head; at != 0 && c.empty > 0; {
+		s := spanPtr(at)
+		at = s.Next
+		if s.live == 0 {
+			c.release(h, s)
 		}
-	}
-	if drained {
-		c.freeLimbo(h)
 	}
 }
 
@@ -207,27 +194,27 @@ func (c *central) grow(h *Heap) error {
 		h.pages.FreeObject(statuses, class.bitsBytes())
 		return err
 	}
-	s := spanOf(run)
+	s := SpanOf(run)
 	s.class, s.Size = c.class, class.size
 	s.statuses, s.free = statuses, pages.Bitmap(statuses+class.statusesBytes())
 	s.free.SetRange(0, class.blocks)
-	fresh := uint16(freeDirty)
+	fresh := uint16(FreeDirty)
 	if zero {
-		fresh = freeZero
+		fresh = FreeZero
 	}
 	for i := range class.blocks {
-		*statusAt(s.statusOf(i)) = fresh
+		*StatusAt(s.statusOf(i)) = fresh
 	}
-	*statusAt(s.statusOf(class.blocks)) = freeDirty
-	h.pages.PublishBlocks(run, s.mapEntry(h.mapID), 1<<mapPageShift)
+	*StatusAt(s.statusOf(class.blocks)) = FreeDirty
+	h.pages.PublishBlocks(run, s.mapEntry(h.mapID), 1<<MapPageShift)
 	c.partial.Push(&s.Span)
 	c.spans++
 	c.empty++
 	return nil
 }
 
-// release frees an empty span, unless markLiveAgain finds a block in it that is live.
-func (c *central) release(h *Heap, s *span) {
+// release frees an empty span, unless markLiveAgain finds a live block in it.
+func (c *central) release(h *Heap, s *Span) {
 	if c.markLiveAgain(s); s.live > 0 {
 		return
 	}
@@ -241,14 +228,7 @@ func (c *central) release(h *Heap, s *span) {
 }
 
 // close forgets everything. The page heap frees the memory.
-func (c *central) close(h *Heap) {
-	h.lockStocks(c.class)
-	defer h.unlockStocks(c.class)
-	for i := range h.stocks {
-		s := &h.stocks[i][c.class]
-		s.full, s.empty, s.unused = pile{}, pile{}, 0
-		s.length.Store(0)
-	}
+func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.partial = pages.List{}

@@ -11,12 +11,11 @@
 
 //go:build freehold_seams
 
-package heap
+package small
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +30,7 @@ type lineKind int
 const (
 	statusLine lineKind = iota
 	spanLine            // spans, and their bitmaps
-	stockLine
+	depotLine
 	centralLine
 	pageHeapLine
 	magazineLine
@@ -40,21 +39,19 @@ const (
 	numLineKinds
 )
 
-var lineKinds = [numLineKinds]string{"status", "span", "stock", "central", "page heap", "magazine", "map", "block"}
+var lineKinds = [numLineKinds]string{"status", "span", "depot", "central", "page heap", "magazine", "map", "block"}
 
 // simulation is a heap with simulated processors.
 type simulation struct {
-	h          *Heap
-	processors []*processor
-	rand       *rand.Rand
-	lines      *directory
-	spans      map[uintptr]*span // by the address of the span, and by that of its statuses
-	pageWords  uintptr           // the word of the first region's first page
-	counts     bool              // else only blocks and their statuses are followed
-	pairs      int
-	transfers  [numLineKinds]int
-	locks      map[*stock]*pressure
-	processor  int // at work
+	m         *machine
+	rand      *rand.Rand
+	lines     *directory
+	spans     map[uintptr]*Span // by the address of the span, and by that of its statuses
+	pageWords uintptr           // the word of the first region's first page
+	counts    bool              // else only blocks and their statuses are followed
+	pairs     int
+	transfers [numLineKinds]int
+	locks     map[*Depot]*pressure
 
 	objects []object  // that the call has accessed
 	copies  []byte    // of them
@@ -72,19 +69,15 @@ type object struct {
 }
 
 func newSimulation(t testing.TB, processors int) *simulation {
-	SampleAt(t, 0)
-	Groups(t, groupsOf(processors))
-	most, empty := maxStock, maxEmptyMagazines
-	maxStock, maxEmptyMagazines = max(4, processors/2), max(2, processors/4)
-	t.Cleanup(func() { maxStock, maxEmptyMagazines = most, empty })
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors)) // so that the heap has as many slots
-	s := &simulation{
-		h: newHeap(t, Options{}), rand: rand.New(rand.NewPCG(uint64(processors), 0)),
-		lines: newDirectory(processors), spans: map[uintptr]*span{}, locks: map[*stock]*pressure{},
+	full, empty := leastFull, leastEmpty
+	leastFull, leastEmpty = max(4, processors/2), max(2, processors/4)
+	t.Cleanup(func() { leastFull, leastEmpty = full, empty })
+	s := &simulation{rand: rand.New(rand.NewPCG(uint64(processors), 0)),
+		lines: newDirectory(processors), spans: map[uintptr]*Span{}, locks: map[*Depot]*pressure{},
 		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),
 	}
-	groupOf = func(int) int { return s.processor }
-	s.processors = newProcessors(s.h, processors)
+	t.Cleanup(SetGroups(groupsOf(processors), func(slot int) int { return slot }))
+	s.m = newMachine(t, pages.Options{}, processors)
 	s.free(0, s.alloc(0, 8)) // so that there is a region
 	defer func() { vm.Accessed = nil }()
 	vm.Accessed = func(addr uintptr) { s.pageWords = addr }
@@ -94,28 +87,28 @@ func newSimulation(t testing.TB, processors int) *simulation {
 
 // alloc allocates a block on processor p, and writes to it.
 func (s *simulation) alloc(p, size int) (b []byte) {
-	f := func() { b, _ = s.processors[p].Alloc(size, 8, false) }
+	f := func() { b, _ = s.m.processors[p].tryAlloc(size) }
 	if s.counts {
-		s.observe(p, classFor(size, 8), f)
+		s.observe(p, ClassFor(size, 8), f)
 	} else {
 		f()
-		s.lines.access(p, lookUp(addrOf(b), s.h.mapID), true)
+		s.lines.access(p, lookUp(AddrOf(b), s.m.mapID), true)
 	}
-	if sp := spanAt(addrOf(b)); s.spans[sp.statuses] != sp {
+	if sp := SpanAt(AddrOf(b)); s.spans[sp.statuses] != sp {
 		s.spans[sp.Addr()], s.spans[sp.statuses] = sp, sp
 	}
-	s.access(p, blockLine, addrOf(b), true)
+	s.access(p, blockLine, AddrOf(b), true)
 	return b
 }
 
 // free reads a block on processor p, and frees it.
 func (s *simulation) free(p int, b []byte) {
-	s.access(p, blockLine, addrOf(b), false)
-	f := func() { s.processors[p].Free(b) }
+	s.access(p, blockLine, AddrOf(b), false)
+	f := func() { s.m.processors[p].free(b) }
 	if s.counts {
-		s.observe(p, spanAt(addrOf(b)).class, f)
+		s.observe(p, SpanAt(AddrOf(b)).class, f)
 	} else {
-		s.lines.access(p, lookUp(addrOf(b), s.h.mapID), true)
+		s.lines.access(p, lookUp(AddrOf(b), s.m.mapID), true)
 		f()
 	}
 	s.pairs++
@@ -130,11 +123,10 @@ func (s *simulation) access(p int, kind lineKind, addr uintptr, write bool) {
 // observe calls f for processor p, and follows what it accesses.
 func (s *simulation) observe(p int, class uint8, f func()) {
 	s.objects, s.copies, s.slabs = s.objects[:0], s.copies[:0], s.slabs[:0]
-	s.processor = p
 	transfers := s.all()
 	locked := &pressure{}
-	onStock = func(at *stock, lock bool) {
-		s.access(p, stockLine, uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(&s.h.stocks[0]))+1<<47, lock)
+	onDepot = func(at *Depot, lock bool) {
+		s.access(p, depotLine, uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(&s.m.depots[0]))+1<<47, lock)
 		if lock {
 			if locked = s.locks[at]; locked == nil {
 				locked = &pressure{}
@@ -143,16 +135,16 @@ func (s *simulation) observe(p int, class uint8, f func()) {
 			locked.takes++
 		}
 	}
-	defer func() { onStock = nil }()
-	central, pages := &s.h.central[class], &s.h.pages
-	ours := []object{s.copyOf(unsafe.Pointer(central), unsafe.Sizeof(*central)), s.copyOf(unsafe.Pointer(pages), unsafe.Sizeof(*pages))}
+	defer func() { onDepot = nil }()
+	central, below := &s.m.central[class], &s.m.below
+	ours := []object{s.copyOf(unsafe.Pointer(central), unsafe.Sizeof(*central)), s.copyOf(unsafe.Pointer(below), unsafe.Sizeof(*below))}
 	vm.Accessed = s.accessed
 	f()
 	vm.Accessed = nil
 	for i, o := range ours {
 		o.eachLine(func(at uintptr, changed, _ bool) {
 			if changed {
-				s.access(p, centralLine+lineKind(i), at-uintptr(unsafe.Pointer(s.h))+1<<46, true)
+				s.access(p, centralLine+lineKind(i), at-uintptr(unsafe.Pointer(s.m))+1<<46, true)
 			}
 		})
 	}
@@ -179,7 +171,7 @@ func (s *simulation) all() (n int) {
 
 // accessed notes an access of the current call. It allocates nothing.
 func (s *simulation) accessed(addr uintptr) {
-	if addr == 0 || pages.Addresses.First.Holds(addr) || addr == sentinelTop()-entryBytes || addr == sentinel.entry.status {
+	if addr == 0 || pages.Addresses.First.Holds(addr) || addr == sentinelTop()-entryBytes || addr == sentinel.entry.Status {
 		return
 	}
 	if addr%pages.SlabBytes == 0 && !s.isTable(addr) {

@@ -6,7 +6,7 @@
 
 //go:build freehold_seams
 
-package heap
+package small
 
 import "testing"
 

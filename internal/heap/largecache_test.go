@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/small"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -41,10 +42,10 @@ func keeping(t testing.TB, h *Heap, sizes ...int) *processor {
 	return o
 }
 
-func (o *processor) kept() pages.LargeCount { return o.cache().runs.count() }
+func (o *processor) kept() pages.LargeCount { return o.cache().large.count() }
 
 func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
-	for _, size := range []int{maxSmall + 1, 64 << 10, 256 << 10, 1 << 20} {
+	for _, size := range []int{small.MaxSize + 1, 64 << 10, 256 << 10, 1 << 20} {
 		n := pages.RoundUp(uintptr(size), pages.PageBytes)
 		for _, tt := range []struct {
 			name        string
@@ -54,7 +55,7 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 			{"equal", size, 1, true},
 			{"a page whole", int(n), pages.PageBytes, true},
 			{"a page more", int(n) + 1, 1, false},
-			{"128 pages more", int(n) + maxRunPages*pages.PageBytes, 1, false},
+			{"128 pages more", int(n) + maxKeptPages*pages.PageBytes, 1, false},
 			{"a multiple of more than a page", size, 2 * pages.PageBytes, false},
 		} {
 			h := newHeap(t, Options{})
@@ -64,8 +65,8 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 				t.Errorf("%d bytes: %+v; the cache has %+v", size, before, kept)
 			}
 			b := allocOn(t, o, tt.size, tt.align, true)
-			if !allSet(b, 0) || len(b) != tt.size || addrOf(b)%uintptr(tt.align) != 0 {
-				t.Errorf("%d bytes, %s: %d bytes at %#x", size, tt.name, len(b), addrOf(b))
+			if !allSet(b, 0) || len(b) != tt.size || small.AddrOf(b)%uintptr(tt.align) != 0 {
+				t.Errorf("%d bytes, %s: %d bytes at %#x", size, tt.name, len(b), small.AddrOf(b))
 			}
 			if taken := o.kept().Blocks == 0; taken != tt.kept {
 				t.Errorf("%d bytes, %s: the run was taken: %v", size, tt.name, taken)
@@ -83,7 +84,7 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 // Bad arguments are refused as they are without a run.
 func TestRunServesNoBadArguments(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := keeping(t, h, 64<<10, maxRunPages*pages.PageBytes)
+	o := keeping(t, h, 64<<10, maxKeptPages*pages.PageBytes)
 	for _, tt := range []struct{ size, align int }{{64 << 10, -8}, {64 << 10, 0}, {64 << 10, 3}, {64 << 10, 24}, {-1, 1}, {-8192, 1}, {math.MinInt, 1}} {
 		if got := panicOf(func() { o.Alloc(tt.size, tt.align, false) }); !strings.HasPrefix(got, "freehold: ") {
 			t.Errorf("%d bytes at a multiple of %d: panic %q", tt.size, tt.align, got)
@@ -100,7 +101,7 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 	for n := range 60 { // 23 MiB
 		all = append(all, allocOn(t, o, max(64<<10, 1<<20-n*pages.PageBytes*4), 1, false))
 	}
-	most, _ := h.mostRuns() // more than minRunBytes with one processor
+	most, _ := mostLarge(&h.pages) // more than minKeptBytes with one processor
 	for _, b := range all {
 		o.Free(b)
 		h.check(t)
@@ -108,12 +109,12 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 			t.Errorf("too many runs are kept: %+v", kept)
 		}
 		c := allocOn(t, o, len(b), 1, false)
-		if addrOf(c) != addrOf(b) {
+		if small.AddrOf(c) != small.AddrOf(b) {
 			t.Errorf("%d bytes: the newest run is not kept", len(b))
 		}
 		o.Free(c)
 	}
-	if kept := o.kept(); kept.Bytes < minRunBytes/2 {
+	if kept := o.kept(); kept.Bytes < minKeptBytes/2 {
 		t.Errorf("few runs are kept: %+v", kept)
 	}
 	o.Close()
@@ -122,17 +123,17 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 
 func TestShareOfRuns(t *testing.T) {
 	for _, tt := range []struct{ committed, limit, processors, most, longest uintptr }{
-		{0, 0, 2, minRunBytes, 1 << 20},
+		{0, 0, 2, minKeptBytes, 1 << 20},
 		{512 << 20, 0, 2, 8 << 20, 1 << 20}, // a 32nd for all together
 		{512 << 20, 0, 1, 16 << 20, 1 << 20},
-		{2 << 30, 0, 2, maxRunBytes, 1 << 20},
+		{2 << 30, 0, 2, maxKeptBytes, 1 << 20},
 		{2 << 30, 0, 64, 1 << 20, 1 << 20},
-		{1 << 30, 0, 64, minRunBytes, 1 << 20},
+		{1 << 30, 0, 64, minKeptBytes, 1 << 20},
 		{2 << 30, 640 << 20, 2, 10 << 20, 1 << 20}, // no more of the limit than that
 		{48 << 20, 48 << 20, 2, 768 << 10, 768 << 10},
 		{16 << 20, 16 << 20, 2, 256 << 10, 256 << 10},
 	} {
-		if most, longest := mostRunBytes(tt.committed, tt.limit, tt.processors); most != tt.most || longest != tt.longest {
+		if most, longest := mostKeptBytes(tt.committed, tt.limit, tt.processors); most != tt.most || longest != tt.longest {
 			t.Errorf("%+v: a cache keeps %d bytes, or a run of %d", tt, most, longest)
 		}
 	}
@@ -140,7 +141,7 @@ func TestShareOfRuns(t *testing.T) {
 
 // A full cache evicts runs of the length that is freed first, and some more than it must.
 func TestFullCacheEvicts(t *testing.T) {
-	const a, b = 64 << 10, 72 << 10 // eight of a are minRunBytes
+	const a, b = 64 << 10, 72 << 10 // eight of a are minKeptBytes
 	for _, tt := range []struct {
 		kept   []int
 		freed  int
@@ -162,7 +163,7 @@ func TestFullCacheEvicts(t *testing.T) {
 		}
 		var counts [2]int
 		for i, size := range []uintptr{a, b} {
-			for at := *o.cache().runs.stack(size / pages.PageBytes); at != 0; at = pages.SpanPtr(at).Next {
+			for at := *o.cache().large.stack(size / pages.PageBytes); at != 0; at = pages.SpanPtr(at).Next {
 				counts[i]++
 			}
 		}
@@ -177,7 +178,7 @@ func TestFullCacheEvicts(t *testing.T) {
 func TestLongRunIsKeptAlone(t *testing.T) {
 	h := newHeap(t, Options{})
 	o := keeping(t, h, 64<<10, 64<<10)
-	sizes := []int{minRunBytes + 1, 1 << 20, 64 << 10, 1 << 20}
+	sizes := []int{minKeptBytes + 1, 1 << 20, 64 << 10, 1 << 20}
 	var all [][]byte
 	for _, size := range sizes {
 		all = append(all, allocOn(t, o, size, 1, false))
@@ -201,7 +202,7 @@ func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
 		kept  []int
 		freed int
 	}{
-		{Options{MaxBytes: runShare * runtime.NumCPU() * limit}, []int{200 << 10}, limit + 1},
+		{Options{MaxBytes: keptShare * runtime.NumCPU() * limit}, []int{200 << 10}, limit + 1},
 		{Options{}, []int{1 << 20}, 1<<20 + 1},
 		{Options{}, []int{256 << 10, 256 << 10}, 1<<20 + 1},
 	} {
@@ -240,7 +241,7 @@ func TestRunsThatAreNotKept(t *testing.T) {
 		for range 3 {
 			b := allocOn(t, o, tt.size, 1, false)
 			tt.before(o, b)
-			if name == "advice that persists" && spanAt(addrOf(b)).Separate == 0 {
+			if name == "advice that persists" && small.SpanAt(small.AddrOf(b)).Separate == 0 {
 				t.Skip("the system takes no such advice")
 			}
 			o.Free(b)
@@ -276,7 +277,7 @@ func TestFreesOfAKeptRun(t *testing.T) {
 		}
 		h.check(t)
 	}
-	if c := allocOn(t, o, 100000, 1, false); addrOf(c) != addrOf(b) {
+	if c := allocOn(t, o, 100000, 1, false); small.AddrOf(c) != small.AddrOf(b) {
 		t.Error("the run is lost")
 	}
 	o.Free(b)
@@ -289,7 +290,7 @@ func TestFreesOfAKeptRun(t *testing.T) {
 func TestBlockWhoseSpanIsAnotherBlocksIsNotClaimed(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100000)
-	if pages.SpanAt(addrOf(b)).Claim(addrOf(b)+pages.PageBytes, 100000) {
+	if pages.SpanAt(small.AddrOf(b)).Claim(small.AddrOf(b)+pages.PageBytes, 100000) {
 		t.Error("another block was claimed")
 	}
 	h.check(t)
@@ -300,8 +301,8 @@ func TestBlockWhoseSpanIsAnotherBlocksIsNotClaimed(t *testing.T) {
 func TestBlockFreedTwiceAtOnceIsClaimedOnce(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100000)
-	s := pages.SpanAt(addrOf(b))
-	if !s.Claim(addrOf(b), 100000) || s.Claim(addrOf(b), 100000) {
+	s := pages.SpanAt(small.AddrOf(b))
+	if !s.Claim(small.AddrOf(b), 100000) || s.Claim(small.AddrOf(b), 100000) {
 		t.Error("the block was not claimed exactly once")
 	}
 	s.Unclaim(100000)
@@ -337,7 +338,7 @@ func TestKeptRunsAreGivenBack(t *testing.T) {
 
 // A request that the limit has no room for gets what caches keep.
 func TestKeptRunsMakeRoomAtTheLimit(t *testing.T) {
-	h := newHeap(t, Options{MaxBytes: runShare * runtime.NumCPU() * 256 << 10})
+	h := newHeap(t, Options{MaxBytes: keptShare * runtime.NumCPU() * 256 << 10})
 	o := keeping(t, h, 200<<10)
 	if o.kept().Blocks != 1 {
 		t.Fatal("no run is kept")
@@ -434,7 +435,7 @@ func TestRunsAreCounted(t *testing.T) {
 		SampleAt(t, rate) // drains the caches
 		for range 3 {
 			b := allocOn(t, o, 64<<10, 1, false)
-			if is := spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)); is != (rate == 1) {
+			if is := isWatched(small.SpanAt(small.AddrOf(b)), h.pages.ID, small.AddrOf(b)); is != (rate == 1) {
 				t.Errorf("rate %d: the block is watched: %v", rate, is)
 			}
 			o.Free(b)

@@ -1,0 +1,269 @@
+// Alloc: the slow paths of Alloc, Free and Resize.
+//
+//	allocSlow -> allocUnwatched -> tryAlloc --+-- tryLarge: large.go
+//	                                          +-- the cache, with its spare
+//	                                          +-- a depot, in withReclaim
+//	freeSlow --+-- package watch
+//	           +-- freeLarge: large.go
+//	           +-- the cache, with its spare
+//	           +-- a depot
+
+package heap
+
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
+	"github.com/freehold-go/freehold/internal/watch"
+)
+
+// request is what Alloc was asked for, on its way through the slow paths.
+type request struct {
+	size, align int
+	zero        bool
+	counts      bool // the block counts down to the next watched one
+	due         bool // set once the countdown has ended with this block
+}
+
+// allocMissed is Alloc after the leaf for small blocks has failed. Large blocks have a leaf of
+// their own.
+func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
+	if size > small.MaxSize {
+		return h.allocRun(size, align, zero)
+	}
+	return h.allocSlow(size, align, zero)
+}
+
+// allocRun is Alloc of a large block.
+func (h *Heap) allocRun(size, align int, zero bool) ([]byte, error) {
+	p := largeLeaves.alloc(h, size, align, 0, 0)
+	if p == nil {
+		return h.allocSlow(size, align, zero)
+	}
+	return h.cleared(p, size, zero), nil
+}
+
+// allocSlow is Alloc after the leaf has failed.
+func (h *Heap) allocSlow(size, align int, zero bool) ([]byte, error) {
+	r := request{size: size, align: align, zero: zero, counts: true}
+	b, err := h.allocUnwatched(&r)
+	if r.due {
+		return h.watch.Alloc(b, align, zero)
+	}
+	return b, err
+}
+
+// allocUnwatched allocates a block that is not watched yet. If the heap is out of memory, it gives
+// back what package watch keeps, and tries again.
+func (h *Heap) allocUnwatched(r *request) ([]byte, error) {
+	b, err := h.tryAlloc(r)
+	if err != nil && h.watch.Release() {
+		b, err = h.tryAlloc(r)
+	}
+	if err != nil {
+		return nil, h.refuse(allocCall(r.zero), err)
+	}
+	return b, nil
+}
+
+// tryAlloc is allocUnwatched with the memory that the heap has or gets.
+func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
+	class := small.ClassFor(r.size, r.align)
+	if class == 0 || h.pages.WholePages {
+		return h.tryLarge(r)
+	}
+	slot := h.caches.enter()
+	c := h.caches.Entry(slot)
+	if c == nil {
+		h.caches.Leave(slot)
+		panicNotMade(allocCall(r.zero))
+	}
+	addr, was := c.Alloc(class, r.size)
+	if addr != 0 && r.counts {
+		r.due = c.due(r.size)
+	}
+	h.caches.Leave(slot)
+	if addr == 0 {
+		if c == &noCache {
+			h.caches.add(slot)
+		}
+		err := h.withReclaim(small.SpanPages(class), true, func() (err error) {
+			addr, was, err = h.allocFromDepot(class, slot, r.size)
+			return err
+		})
+		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, r.size) {
+			b, err = h.newLarge(r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.due = r.counts && watch.Due(r.size)
+		if b != nil {
+			return b, nil
+		}
+	}
+	if !small.IsFree(was) {
+		freedTwice(allocCall(r.zero), addr)
+	}
+	return block(addr, r.size, r.zero && was != small.FreeZero), nil
+}
+
+// allocFromDepot allocates a block from a magazine of a depot, and loads the magazine into the
+// cache. slot is that of an earlier try. was is the block's previous status: see small.Depot.Alloc.
+func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was uint16, err error) {
+	d := h.small.LockFull(class, slot)
+	defer d.Unlock()
+	m, addr, was, err := d.Alloc(&h.small, size)
+	if m != nil {
+		d.Keep(&h.small, h.caches.exchange(class, m))
+	}
+	return addr, was, err
+}
+
+// mayTakePage reports whether a small block that got no span may have pages of its own: if the block
+// is half a page or more, if the system has no memory, or if the limit is so low that few spans fit.
+// Otherwise such pages would fill the heap.
+func (h *Heap) mayTakePage(class uint8, size int) bool {
+	const spansOfALowLimit = 64
+	limit := h.pages.Limit()
+	return size > pages.PageBytes/2 || limit == 0 || small.SpanPages(class)*pages.PageBytes > limit/spansOfALowLimit
+}
+
+// freeSlow is Free after the leaf has failed: the loaded magazine is full, b is large or watched, or
+// b is not a live block.
+func (h *Heap) freeSlow(b []byte) {
+	addr := small.AddrOf(b)
+	s := small.SpanAt(addr)
+	if isWatched(s, h.pages.ID, addr) && h.watch.Free("Heap.Free", b) {
+		return
+	}
+	if s == nil || s.Kind != pages.BlockRun {
+		h.freeLarge(b)
+		return
+	}
+	class := s.Class()
+	slot := h.caches.enter()
+	c := h.caches.Entry(slot)
+	if c == nil { // of the zero Heap
+		h.caches.Leave(slot)
+		h.misused("Heap.Free", b)
+	}
+	freed := false
+	if e := h.small.LiveEntry(b); e.Addr != 0 {
+		freed = c.Free(class, e)
+	}
+	h.caches.Leave(slot)
+	if freed {
+		return
+	}
+	if c == &noCache {
+		h.caches.add(slot)
+	}
+	if !h.freeToDepot(class, slot, b) {
+		h.misused("Heap.Free", b)
+	}
+	if h.small.LimboIsFull() && h.pages.Scavenging.TryLock() {
+		h.caches.drain()
+		h.pages.Scavenging.Unlock()
+	}
+}
+
+// freeToDepot frees b, of that class, into an empty magazine of a depot, and loads the magazine into
+// the cache. slot is that of an earlier try. It reports false if b is not exactly a live block.
+func (h *Heap) freeToDepot(class uint8, slot int, b []byte) bool {
+	d := h.small.LockRoomy(class, slot)
+	defer d.Unlock()
+	m := d.Spare(&h.small)
+	slot = h.caches.enter()
+	e := h.small.FreeEntry(b)
+	h.caches.Leave(slot)
+	if m = d.Free(&h.small, m, e); m != nil {
+		d.Keep(&h.small, h.caches.exchange(class, m))
+	}
+	return e.Addr != 0
+}
+
+// freeRun is Free of a large block.
+func (h *Heap) freeRun(b []byte) {
+	if !largeLeaves.free(h, small.AddrOf(b), len(b), 0, 0) {
+		h.freeSlow(b)
+	}
+}
+
+// freePointerSlow is FreePointer after the leaf has failed. It frees the block by its slice.
+func (h *Heap) freePointerSlow(p unsafe.Pointer) {
+	if p == nil || h.keepRunAt(uintptr(p)) {
+		return
+	}
+	h.freeSlow(h.blockAt("Heap.FreePointer", p))
+}
+
+// blockAt returns the live block that begins at p.
+func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
+	addr := uintptr(p)
+	s := small.SpanAt(addr)
+	switch {
+	case isWatched(s, h.pages.ID, addr):
+		if b := h.watch.Block(call, addr); b != nil {
+			return b
+		}
+	case s != nil:
+		size := s.Size
+		if s.Kind == pages.BlockRun {
+			size = uintptr(*s.Status(addr))
+		}
+		if s.IsBlock(h.pages.ID, addr, size) || s.IsLarge(h.pages.ID, addr, size) {
+			return unsafe.Slice((*byte)(p), size)
+		}
+	}
+	h.misused(call, unsafe.Slice((*byte)(p), 1))
+	return nil
+}
+
+// resize is Resize in the name of call.
+func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
+	addr := small.AddrOf(b)
+	if isWatched(small.SpanAt(addr), h.pages.ID, addr) {
+		return h.watch.Resize(call, b, size)
+	}
+	r, ok := h.resizeBlock(call, b, size)
+	if ok {
+		h.watch.Resized(r)
+	}
+	return r, ok
+}
+
+// resizeBlock is resize of a block that is not watched.
+func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
+	addr, old := small.AddrOf(b), uintptr(len(b))
+	s := small.SpanAt(addr)
+	switch {
+	case s != nil && s.IsLarge(h.pages.ID, addr, old):
+		return h.resizeLarge(call, b, size)
+	case s == nil || !s.IsBlock(h.pages.ID, addr, old):
+		h.misused(call, b)
+	case uintptr(size) > s.Size || uintptr(size) <= s.Size/2:
+		return nil, false
+	}
+	slot := h.caches.enter()
+	ok := h.small.SetSize(b, size)
+	h.caches.Leave(slot)
+	if !ok {
+		h.misused(call, b)
+	}
+	return block(addr, size, false), true
+}
+
+// goodSize is GoodSize of a block without red zones.
+func (h *Heap) goodSize(size int) int {
+	switch {
+	case size <= 0:
+		return 0
+	case size <= small.MaxSize && !h.pages.WholePages:
+		return small.ClassSize(small.ClassOf(size, 1))
+	case size > maxSize:
+		return size
+	}
+	return int(pages.RoundUp(uintptr(size), pages.PageBytes))
+}

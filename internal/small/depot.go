@@ -1,0 +1,378 @@
+// Depots: the magazines of a class that no cache has. (Bonwick's term; tcmalloc's transfer cache.)
+//
+//	cache <--+--> depot of the group <--+-- blocks --> spans
+//	         +--> depots of others   <--+
+//
+// A depot has a pile of magazines with free blocks of any span, and a pile of empty ones. Blocks
+// that one processor frees and another allocates pass through it, and not through the spans.
+//
+// Processors form groups of 8 to 15. Each group has a depot for each class, with a lock of its own,
+// because one lock for all would bound how much many processors hand over. Alloc takes a magazine
+// from another group if its own has none, and Free puts one there if its own has no room. So blocks
+// pass between groups too, and all depots of a class together keep no more than one would. Groups
+// that find their depot empty try the others in different orders, which spreads them.
+//
+// # The exchange
+//
+// A cache comes here when both its magazines are empty (Alloc) or full (Free). Alloc takes a full
+// magazine from the depot, or fills one from the spans. Free takes an empty one. Each then pops or
+// pushes its own block, and package heap exchanges the magazine for the cache's spare. The
+// goroutine may have moved to another processor since its fast path failed. That processor's cache
+// is in any state, so full and partly filled magazines come back as well as empty ones.
+//
+// The caller holds the lock of one depot throughout, and puts what comes back there. Counting and
+// drains lock all depots of a class, so they never miss a magazine on its way between a cache, a
+// depot and the spans.
+
+package small
+
+import (
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
+)
+
+// The least number of magazines that a class keeps, with blocks and without. See mostMagazines for
+// more.
+var (
+	leastFull  = max(4, runtime.NumCPU()/2)
+	leastEmpty = max(2, runtime.NumCPU()/4)
+)
+
+// numGroups returns how many groups a new heap has. groupOf returns the group of a slot, which the
+// number of groups is taken off until it is less. They are variables for tests.
+var (
+	numGroups = func() int { return groupsOf(runtime.GOMAXPROCS(0)) }
+	groupOf   = func(slot int) int { return slot }
+)
+
+// SetGroups sets the number of groups of new heaps and the group of each slot. The result undoes
+// it. For tests.
+func SetGroups(n int, of func(slot int) int) (undo func()) {
+	groups, was := numGroups, groupOf
+	numGroups, groupOf = func() int { return n }, of
+	return func() { numGroups, groupOf = groups, was }
+}
+
+// groupsOf returns the number of groups, a power of two.
+func groupsOf(processors int) int {
+	const least = 8 // processors in a group, if there are several
+	return 1 << bits.Len(uint(processors/least/2))
+}
+
+// Depot is that of a group and a class. mu guards it.
+//
+// Invariants:
+//   - full.n <= mostMagazines
+//   - empty.n <= mostMagazines - full.n, or the group's share of leastEmpty if that is more
+//   - length == full.n
+//   - Heap.extra is the sum of extra over all depots
+type Depot struct {
+	mu            lockrank.Mutex[lockrank.Depot]
+	full          pile         // magazines with blocks
+	empty         pile         // magazines without
+	length        atomic.Int32 // of full, for readers without mu
+	unused        int16        // magazines that have been in full since the last tick
+	used          bool         // blocks have moved since the last tick
+	class         uint8
+	allocs, frees uint64 // calls that moved blocks
+}
+
+// depots are those of a group. With words of 64 bits each depot fills a cache line.
+type depots [NumClasses]Depot
+
+const _ = 64 - unsafe.Sizeof(Depot{})
+
+// depot returns a group's depot of the class.
+func (h *Heap) depot(class uint8, group int) *Depot {
+	return &h.depots[group&(len(h.depots)-1)][class]
+}
+
+// LockFull locks the depot of the slot's group, or another one if that one has magazines with
+// blocks and the group's has none.
+func (h *Heap) LockFull(class uint8, slot int) *Depot {
+	group := groupOf(slot)
+	for i := range h.depots {
+		d := h.depot(class, group^i)
+		if d.look() == 0 {
+			continue
+		}
+		if d.lock(); d.full.n > 0 {
+			return d
+		}
+		d.mu.Unlock()
+	}
+	d := h.depot(class, group)
+	d.lock()
+	return d
+}
+
+// LockRoomy locks the depot of the slot's group, or another one if that one has room and the
+// group's has none. It looks into one other only, and next time into the next one: where memory is
+// freed for good, all are full.
+func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
+	d, most := h.depot(class, groupOf(slot)), int32(h.mostMagazines(class))
+	d.lock()
+	if d.full.n < most {
+		return d
+	}
+	if other := h.depot(class, int(d.frees)); other.look() < most {
+		d.mu.Unlock()
+		d = other
+		d.lock()
+	}
+	return d
+}
+
+// Unlock ends what LockFull or LockRoomy began.
+func (d *Depot) Unlock() { d.mu.Unlock() }
+
+// look returns the length of full, without mu.
+func (d *Depot) look() int32 {
+	if onDepot != nil {
+		onDepot(d, false)
+	}
+	return d.length.Load()
+}
+
+// lock locks d for a cache.
+func (d *Depot) lock() {
+	if onDepot != nil {
+		onDepot(d, true)
+	}
+	d.mu.Lock()
+}
+
+// onDepot, if set, is called before each look, and before each lock by a cache. For tests.
+var onDepot func(d *Depot, lock bool)
+
+// lockDepots locks all depots of a class.
+func (h *Heap) lockDepots(class uint8) {
+	for i := range h.depots {
+		h.depots[i][class].mu.Lock()
+	}
+}
+
+func (h *Heap) unlockDepots(class uint8) {
+	for i := range h.depots {
+		h.depots[i][class].mu.Unlock()
+	}
+}
+
+// Alloc allocates a block of size bytes. It returns its address, its previous status, and the
+// magazine that the block was in, for the caller's cache. If was is not a free status, the block
+// was freed twice and is live already: it stays its owner's. m is nil if there is no memory for a
+// magazine. The error is that of a new span or of that magazine.
+func (d *Depot) Alloc(h *Heap, size int) (m *Magazine, addr uintptr, was uint16, err error) {
+	d.begin(h)
+	d.allocs++
+	m, err = d.fetch(h)
+	var e Entry
+	if err == nil {
+		e = m.pop()
+	} else if e = h.central[d.class].carveOne(); e.Addr == 0 {
+		return nil, 0, 0, err
+	}
+	return m, e.Addr, e.claim(size), nil
+}
+
+// Free frees the block of e into m, which Spare returned. It returns the magazine for the caller's
+// cache, or nil. e is zero if there was no block to free after all.
+func (d *Depot) Free(h *Heap, m *Magazine, e Entry) *Magazine {
+	switch {
+	case e == Entry{}:
+		if m != nil {
+			d.discard(h, m)
+		}
+		return nil
+	case m == nil:
+		d.frees++
+		h.central[d.class].restore(h, []Entry{e})
+		return nil
+	}
+	d.frees++
+	m.push(e)
+	return m
+}
+
+// Spare returns an empty magazine for Free, or nil if there is no memory for one.
+func (d *Depot) Spare(h *Heap) *Magazine {
+	d.begin(h)
+	m, err := d.newMagazine(h)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// begin notes that a cache is about to move blocks.
+func (d *Depot) begin(h *Heap) {
+	d.used = true
+	h.pages.Wake()
+	if (d.allocs+d.frees)%64 == 0 { // the clock is not read each time
+		h.pages.WakeAgain()
+	}
+}
+
+// Keep takes a magazine from a cache. It returns the blocks to their spans if there is no room. It
+// ignores nil.
+func (d *Depot) Keep(h *Heap, m *Magazine) {
+	switch {
+	case m == nil:
+	case m.n == 0:
+		d.discard(h, m)
+	case d.hasRoom(h):
+		before := d.extra(h)
+		d.full.push(m)
+		d.length.Store(d.full.n)
+		d.noteExtra(h, before)
+	default:
+		d.flush(h, m)
+	}
+}
+
+// mostMagazines returns how many magazines with blocks a depot of the class keeps. A block that
+// goes into its span and comes back costs more than the rest of Free and Alloc, so a small burst of
+// frees is kept whole. A heap with a limit keeps less, because other classes cannot use the blocks.
+func (h *Heap) mostMagazines(class uint8) int {
+	const (
+		most       = 128
+		bytes      = 1 << 20 // of the blocks in them
+		limitShare = 1024
+	)
+	room := uintptr(bytes)
+	if limit := h.pages.Limit(); limit != 0 {
+		room = min(room, limit/limitShare)
+	}
+	c := &classes[class]
+	return h.groupShare(max(leastFull, min(most, int(room/max(1, c.batch*c.size))))) // class 0 has none
+}
+
+// hasRoom reports whether Keep may push a magazine.
+func (d *Depot) hasRoom(h *Heap) bool {
+	n := int(d.full.n)
+	return n < h.groupShare(leastFull) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
+}
+
+// extra returns the bytes of blocks that fit into d's magazines beyond its share of leastFull.
+func (d *Depot) extra(h *Heap) int64 {
+	c := &classes[d.class]
+	return int64(max(0, int(d.full.n)-h.groupShare(leastFull))) * int64(c.batch*c.size)
+}
+
+// noteExtra counts the change of extra since before. Depots with few magazines leave the heap's
+// counter alone.
+func (d *Depot) noteExtra(h *Heap, before int64) {
+	if now := d.extra(h); now != before {
+		h.extra.Add(now - before)
+	}
+}
+
+// mostExtra bounds the extra bytes of all depots together. Without it, a program whose sizes change
+// with its phases keeps up to 1 MiB of free blocks in each class that it no longer uses.
+func (h *Heap) mostExtra() int64 {
+	const (
+		least = 1 << 20 // as much as one class has
+		share = 32      // of what is committed
+	)
+	return int64(max(least, h.pages.CommittedNow()/share))
+}
+
+// groupShare returns a group's share of n, rounded up.
+func (h *Heap) groupShare(n int) int {
+	return (n + len(h.depots) - 1) >> bits.Len(uint(len(h.depots)-1))
+}
+
+// fetch returns a magazine with at least one free block.
+func (d *Depot) fetch(h *Heap) (*Magazine, error) {
+	if m := d.pop(h); m != nil {
+		return m, nil
+	}
+	m, err := d.newMagazine(h)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.central[d.class].fill(h, m); err != nil {
+		d.discard(h, m)
+		return nil, err
+	}
+	return m, nil
+}
+
+// pop takes a magazine with blocks from d, or nil.
+func (d *Depot) pop(h *Heap) *Magazine {
+	before := d.extra(h)
+	m := d.full.pop()
+	if m != nil {
+		d.noteExtra(h, before)
+		d.length.Store(d.full.n)
+		d.unused = min(d.unused, int16(d.full.n))
+	}
+	return m
+}
+
+// flush returns a magazine's blocks to their spans.
+func (d *Depot) flush(h *Heap, m *Magazine) {
+	h.central[d.class].restore(h, m.entries(m.n))
+	m.n = 0
+	d.discard(h, m)
+}
+
+// newMagazine returns an empty magazine.
+func (d *Depot) newMagazine(h *Heap) (*Magazine, error) {
+	if m := d.empty.pop(); m != nil {
+		return m, nil
+	}
+	addr, err := h.pages.AllocObject(classes[d.class].magazineBytes())
+	if err != nil {
+		return nil, err
+	}
+	m := magazineAt(addr)
+	m.sentinel = sentinel.entry
+	return m, nil
+}
+
+// discard keeps an empty magazine for newMagazine, or frees it.
+func (d *Depot) discard(h *Heap, m *Magazine) {
+	if int(d.empty.n) < max(h.groupShare(leastEmpty), h.mostMagazines(d.class)-int(d.full.n)) {
+		d.empty.push(m)
+	} else {
+		d.freeMagazine(h, m)
+	}
+}
+
+func (d *Depot) freeMagazine(h *Heap, m *Magazine) {
+	h.pages.FreeObject(m.addr(), classes[d.class].magazineBytes())
+}
+
+// tick returns the blocks of the magazines that nobody has taken since the last tick to their
+// spans. It reports whether blocks have moved since.
+func (d *Depot) tick(h *Heap) (used bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for range d.unused {
+		d.flush(h, d.pop(h))
+	}
+	used, d.used, d.unused = d.used, false, int16(d.full.n)
+	return used
+}
+
+// clear returns all magazines. mu is held.
+func (d *Depot) clear(h *Heap) {
+	for m := d.pop(h); m != nil; m = d.pop(h) {
+		d.flush(h, m)
+	}
+	for m := d.empty.pop(); m != nil; m = d.empty.pop() {
+		d.freeMagazine(h, m)
+	}
+	d.used = false
+}
+
+// forget drops all magazines of a closed heap, whose memory the page heap frees. mu is held.
+func (d *Depot) forget() {
+	d.full, d.empty, d.unused = pile{}, pile{}, 0
+	d.length.Store(0)
+}

@@ -1,0 +1,264 @@
+// Package small has the small blocks of a heap: those of up to 32 KiB.
+//
+//	Cache -> Depot -> central -> Span -> package pages
+//
+// Free blocks wait in magazines. Each processor has two of each class in its Cache, and each group
+// of processors has more in its Depots. A central has the spans of a class, from which magazines
+// are filled.
+//
+//	class     a block size, to which small requests are rounded up
+//	status    two bytes for each block: its requested size, or that it is free, watched or in limbo
+//	span      a run of pages cut into blocks of one class
+//	map entry a word of the page map, by which Free finds the status of a block
+//	entry     a free block: its address and that of its status
+//	magazine  a stack of entries of one class
+//	cache     the magazines of one processor
+//	depot     the magazines of a class that no cache has
+//	central   the spans of a class
+//	limbo     the statuses of freed spans to which an entry may still point
+//	hole      system pages inside a span that were given back, since all blocks in them are free
+//
+// # What may touch what
+//
+// Each file uses those below it only:
+//
+//	heap.go, verify.go    the rooms below as one object, for package heap
+//	depot.go              magazines, and blocks of a central
+//	central.go, holes.go  spans and their statuses
+//	limbo.go              statuses of freed spans
+//	cache.go              magazines and the statuses of blocks in them
+//	lookup.go             map entries
+//	magazine.go           entries
+//	span.go               statuses
+//	class.go              nothing
+//
+// Package heap owns the Caches, each in a slot of a pin.Table, and says which one a goroutine uses.
+// So this package never blocks while it touches a cache. A caller that holds a slot may call
+// methods of Cache, and LiveEntry, FreeEntry and SetSize, which take no lock; it may call nothing
+// else here.
+//
+// # Locks
+//
+// A depot's lock comes before that of its central, and both before the page heap's: see package
+// lockrank. They are taken for one class at a time.
+package small
+
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
+
+// Heap has the small blocks of a heap. Init makes it ready.
+type Heap struct {
+	pages   *pages.Heap
+	mapID   uint64 // the heap's number in map entries, shifted to its place there
+	limbo   limbo
+	extra   atomic.Int64 // bytes of the depots: see Depot.extra
+	depots  []depots     // by group of processors
+	central [NumClasses]central
+}
+
+// Init makes h ready, on the pages of p. It takes no memory of them.
+func (h *Heap) Init(p *pages.Heap) {
+	h.pages = p
+	h.mapID = newMapID()
+	h.depots = make([]depots, numGroups())
+	for i := range h.central {
+		h.central[i].class = uint8(i)
+		for j := range h.depots {
+			h.depots[j][i].class = uint8(i)
+		}
+	}
+}
+
+// Close forgets all blocks. The page heap then frees their memory.
+func (h *Heap) Close() {
+	for i := range h.central {
+		class := uint8(i)
+		h.lockDepots(class)
+		for j := range h.depots {
+			h.depots[j][class].forget()
+		}
+		h.central[i].close()
+		h.unlockDepots(class)
+	}
+}
+
+// MapID returns the heap's number in map entries, for PageWord.
+func (h *Heap) MapID() uint64 { return h.mapID }
+
+// ReleaseMapID lets another heap have the number. The page heap is closed, so no entry has it.
+func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
+
+// LiveEntry returns the entry of b if b is exactly a live small block of h, or else the zero entry.
+// The caller holds a slot, so that a drain does not free the status.
+func (h *Heap) LiveEntry(b []byte) Entry {
+	addr := AddrOf(b)
+	s := SpanAt(addr)
+	if s == nil || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
+		return Entry{}
+	}
+	return s.entryOf(s.index(addr))
+}
+
+// FreeEntry is LiveEntry, and makes the block free.
+func (h *Heap) FreeEntry(b []byte) Entry {
+	e := h.LiveEntry(b)
+	if e.Addr != 0 {
+		*StatusAt(e.Status) = FreeDirty
+	}
+	return e
+}
+
+// SetSize makes b, a live small block of h, size bytes long. It reports false if b is none. The
+// caller holds a slot.
+func (h *Heap) SetSize(b []byte, size int) bool {
+	e := h.LiveEntry(b)
+	if e.Addr == 0 {
+		return false
+	}
+	*StatusAt(e.Status) = uint16(size)
+	return true
+}
+
+// Flush returns the blocks of a cache to their spans, by the depots of the slot's group, and clears
+// the cache. Nobody else can reach it.
+func (h *Heap) Flush(c *Cache, slot int) {
+	for i := range c.tops {
+		class := uint8(i)
+		m := c.loaded(class)
+		if m == nil {
+			continue
+		}
+		d := h.depot(class, groupOf(slot))
+		d.mu.Lock()
+		d.flush(h, m)
+		if spare := c.spare(class); spare != nil {
+			d.flush(h, spare)
+		}
+		d.mu.Unlock()
+	}
+	c.Clear()
+}
+
+// Shrink returns the blocks of all depots to their spans, and frees the empty spans and limbo. No
+// cache has an entry, as in a drain.
+func (h *Heap) Shrink() {
+	for i := range h.central {
+		h.shrink(uint8(i), true)
+	}
+}
+
+// shrink is Shrink for one class. It leaves limbo alone if a cache may have an entry.
+func (h *Heap) shrink(class uint8, drained bool) {
+	h.lockDepots(class)
+	defer h.unlockDepots(class)
+	for i := range h.depots {
+		h.depots[i][class].clear(h)
+	}
+	c := &h.central[class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shrink(h)
+	if drained {
+		c.freeLimbo(h)
+	}
+}
+
+// Tick gives back what no class has used since the last Tick, and reports whether any class has
+// moved a block. A class at rest returns its depots to the spans, frees its empty spans and makes
+// holes in the others. Another class returns the magazines that no cache has taken, because their
+// blocks may keep as many spans. Scavenging is held.
+func (h *Heap) Tick() (busy bool) {
+	for i := range h.central {
+		if h.tick(uint8(i)) {
+			busy = true
+		}
+	}
+	return busy
+}
+
+// tick is Tick for one class.
+func (h *Heap) tick(class uint8) (used bool) {
+	for i := range h.depots {
+		used = h.depots[i][class].tick(h) || used
+	}
+	c := &h.central[class]
+	c.mu.Lock()
+	c.rested = c.rested && !used
+	idle := !used && !c.rested
+	c.mu.Unlock()
+	if idle {
+		h.shrink(class, false)
+		c.punch(h)
+	}
+	return used
+}
+
+// Holding is what a heap has of one class. Live, Cached and Free are blocks.
+type Holding struct {
+	Live   int
+	Cached int // free, in caches and depots
+	Free   int // free, in spans
+	Spans  int
+	Empty  int // spans without a block in use
+	Holes  int // bytes of free blocks given back to the system
+	pages.Traffic
+}
+
+// Holding returns what h has of a class. cached is the number of its blocks in caches.
+func (h *Heap) Holding(class uint8, cached int) (n Holding) {
+	h.lockDepots(class)
+	defer h.unlockDepots(class)
+	for i := range h.depots {
+		d := &h.depots[i][class]
+		cached += int(d.full.blocks)
+		n.Allocs += d.allocs
+		n.Frees += d.frees
+	}
+	c := &h.central[class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.Cached = min(cached, c.out)
+	n.Live, n.Free = c.out-n.Cached, c.spans*int(classes[class].blocks)-c.out
+	n.Spans, n.Empty, n.Holes, n.Purged = c.spans, c.empty, c.holes, c.purged
+	return n
+}
+
+// EachBlock calls f with the live blocks of the span of the class at addr, if it is still there. The
+// size of a watched block is that of its class. Others allocate and free meanwhile, but free no span
+// of the class.
+func (h *Heap) EachBlock(class uint8, addr uintptr, f func(block, size uintptr, watched bool)) {
+	c := &h.central[class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var s *Span
+	h.pages.Look(addr, func(run *pages.Span) {
+		if in := SpanOf(run); in.Kind == pages.BlockRun && in.class == class && in.Owner == h.pages.ID {
+			s = in
+		}
+	})
+	if s == nil {
+		return // it was freed in the meantime
+	}
+	for i := range classes[class].blocks {
+		if size, watched := s.liveSize(i); size > 0 {
+			f(s.Base+i*s.Size, size, watched)
+		}
+	}
+}
+
+// liveSize returns the size of block i if it is live, or else 0. Package watch knows the size of a
+// watched block; liveSize returns that of its class. Other goroutines allocate and free meanwhile.
+//
+//go:norace
+func (s *Span) liveSize(i uintptr) (size uintptr, watched bool) {
+	switch st := *StatusAt(s.statusOf(i)); {
+	case st <= MaxSize:
+		return uintptr(st), false
+	case st == Watched:
+		return s.Size, true
+	}
+	return 0, false
+}

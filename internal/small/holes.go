@@ -1,0 +1,75 @@
+// Holes: system pages inside spans whose memory was given back, since all blocks in them are free.
+
+package small
+
+import (
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const holeBatch = 32 // spans that punch visits without releasing the lock
+
+// Punch makes holes in the spans of all classes. Scavenging is held.
+func (h *Heap) Punch() {
+	for i := range h.central {
+		h.central[i].punch(h)
+	}
+}
+
+// punch makes holes in the partial spans. It releases mu after each batch of spans, and then stops
+// if the class has moved a block or freed a span, since the list may have changed. rested tells
+// later ticks that nothing is left to do.
+func (c *central) punch(h *Heap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used = false
+	at := c.partial.Head
+	if !vm.HolesReadZero || h.pages.HugePages {
+		at = 0
+	}
+	released := c.released
+	for n := 1; at != 0 && !c.used && c.released == released; n++ {
+		s := spanPtr(at)
+		at = s.Next
+		if !s.punched {
+			s.punched = true
+			c.punchSpan(s)
+		}
+		if n%holeBatch == 0 {
+			c.mu.Unlock()
+			c.mu.Lock()
+		}
+	}
+	c.rested = !c.used && at == 0
+}
+
+// punchSpan decommits the system pages of s in which all blocks are free. c.mu is held, so the only
+// way to allocate one of these blocks meanwhile is the second entry of a block freed twice.
+func (c *central) punchSpan(s *Span) {
+	c.markLiveAgain(s)
+	holes := uintptr(0) // bytes
+	blocks := classes[c.class].blocks
+	for i := uintptr(0); i < blocks; {
+		from := s.free.Next(i, blocks, true)
+		to := s.free.Next(from, blocks, false)
+		i = to
+		s.replaceStatuses(from, to, FreeDirty, InLimbo) // so that a second entry finds no free block
+		low, high, err := pages.Decommit(s.Base+from*s.Size, (to-from)*s.Size)
+		s.replaceStatuses(from, to, InLimbo, FreeDirty)
+		if err == nil {
+			holes += high - low
+			c.purged += uint64(high - low)
+		}
+	}
+	c.holes += int(holes) - int(s.holes)
+	s.holes = uint32(holes)
+}
+
+// replaceStatuses sets the statuses of the blocks [from, to) that equal old to new.
+func (s *Span) replaceStatuses(from, to uintptr, old, new uint16) {
+	for i := from; i < to; i++ {
+		if st := StatusAt(s.statusOf(i)); *st == old {
+			*st = new
+		}
+	}
+}

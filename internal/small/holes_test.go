@@ -1,0 +1,108 @@
+// Holes: the memory of free blocks inside spans.
+
+package small
+
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Holes grow with the blocks that are freed, are lost where blocks are allocated, and are made again.
+// Each is counted as given back.
+func TestHolesFollowTheFreeBlocks(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	p := newProcessor(t)
+	const size = 3840 // a span has more than two batches
+	class := ClassFor(size, 1)
+	c := &p.m.central[class]
+	var live [][]byte
+	for range classes[class].blocks {
+		live = append(live, p.alloc(t, size))
+	}
+	holes := 0
+	for range 3 {
+		for _, b := range live[:4] {
+			p.free(b)
+		}
+		live = live[4:]
+		purged := c.purged
+		p.m.trim()
+		if c.holes <= holes || c.purged <= purged {
+			t.Errorf("holes of %d bytes, and %d after more was freed, %d given back", holes, c.holes, c.purged-purged)
+		}
+		holes = c.holes
+	}
+	p.alloc(t, size)
+	if c.spans != 1 || c.holes != 0 {
+		t.Fatalf("%d spans with holes of %d bytes", c.spans, c.holes)
+	}
+	if p.m.trim(); c.holes == 0 {
+		t.Error("no holes around the blocks")
+	}
+}
+
+// Holes do not split huge pages.
+func TestHolesSplitNoHugePages(t *testing.T) {
+	m := newMachine(t, pages.Options{HugePages: true}, 1)
+	b := m.processors[0].alloc(t, 4096)
+	m.processors[0].alloc(t, 4096)
+	m.processors[0].free(b)
+	m.trim()
+	if holes := m.central[ClassFor(4096, 1)].holes; holes != 0 {
+		t.Errorf("holes of %d bytes", holes)
+	}
+}
+
+// A punch ends when a block has moved or a span was freed, and the class is not at rest then.
+func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	for name, disturb := range map[string]func(c *central, last bool){
+		"nothing":                func(*central, bool) {},
+		"a block moved":          func(c *central, _ bool) { c.used = true },
+		"a block moved, at last": func(c *central, last bool) { c.used = last },
+		"a span was freed":       func(c *central, _ bool) { c.released++ },
+	} {
+		p := newProcessor(t)
+		const size = 30000
+		c := &p.m.central[ClassFor(size, 1)]
+		first := map[*Span]bool{}
+		var rest [][]byte
+		for len(first) < 4 {
+			b := p.alloc(t, size)
+			if s := SpanAt(AddrOf(b)); first[s] {
+				rest = append(rest, b)
+			} else {
+				first[s] = true
+			}
+		}
+		for _, b := range rest {
+			p.free(b)
+		}
+		p.m.restore()
+		calls, spans := 0, c.partial.Length()
+		restore := vm.SetFault(func(op vm.Op) error { // c's lock is held
+			if op == vm.OpDecommit {
+				calls++
+				disturb(c, calls == spans)
+			}
+			return nil
+		})
+		c.punch(&p.m.Heap)
+		restore()
+		if calls == 0 || spans < 3 {
+			t.Fatalf("%s: %d calls for %d spans", name, calls, spans)
+		}
+		if once := name == "a block moved" || name == "a span was freed"; (calls == 1) != once {
+			t.Errorf("%s: holes in %d spans of %d", name, calls, spans)
+		}
+		if c.rested != (name == "nothing") {
+			t.Errorf("%s: at rest: %v", name, c.rested)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// Machine: small blocks without the rest of a heap, for the tests.
+
+package small
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// machine is a heap of small blocks with simulated processors. One goroutine uses a processor at a
+// time.
+type machine struct {
+	Heap
+	below      pages.Heap
+	processors []*processor
+}
+
+// processor is what package heap has in a slot.
+type processor struct {
+	m     *machine
+	cache *Cache
+	slot  int
+}
+
+func newMachine(t testing.TB, o pages.Options, processors int) *machine {
+	o.Decay = -1
+	m := &machine{}
+	m.below.Init(o, func() {})
+	m.Init(&m.below)
+	for i := range processors {
+		p := &processor{m, new(Cache), i}
+		p.cache.Clear()
+		m.processors = append(m.processors, p)
+	}
+	t.Cleanup(func() {
+		if m.below.Closed.Load() {
+			return
+		}
+		if !t.Failed() {
+			m.check(t)
+		}
+		m.close()
+	})
+	return m
+}
+
+// newProcessor returns the only processor of a machine.
+func newProcessor(t testing.TB) *processor { return newMachine(t, pages.Options{}, 1).processors[0] }
+
+func (m *machine) close() {
+	m.below.Scavenging.Lock()
+	defer m.below.Scavenging.Unlock()
+	m.below.Closed.Store(true)
+	m.Close()
+	m.below.Close()
+	m.ReleaseMapID()
+}
+
+// check verifies the invariants of m, which nobody else uses.
+func (m *machine) check(t testing.TB) {
+	t.Helper()
+	var n pages.Tally
+	for _, p := range m.processors {
+		if err := p.cache.Verify(n.Object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := m.Verify(n.Object, func(uintptr) uintptr { return 0 })
+	m.below.Scavenging.Lock()
+	defer m.below.Scavenging.Unlock()
+	err := m.below.Verify(&n, pages.Range{}, func(s *pages.Span, dirty uintptr) error {
+		if s.Kind != pages.BlockRun {
+			return nil
+		}
+		return v.Run(SpanOf(s))
+	})
+	if err == nil {
+		err = v.End()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flush returns the blocks of all caches to their spans.
+func (m *machine) flush() {
+	for _, p := range m.processors {
+		m.Flush(p.cache, p.slot)
+	}
+}
+
+// restore is a drain that leaves limbo alone.
+func (m *machine) restore() {
+	m.flush()
+	for i := range m.central {
+		m.shrink(uint8(i), false)
+	}
+	m.below.FreeEmptySlabs()
+}
+
+// trim is what package heap does with small blocks in Trim.
+func (m *machine) trim() {
+	m.flush()
+	m.Shrink()
+	m.below.FreeEmptySlabs()
+	m.below.Scavenging.Lock()
+	defer m.below.Scavenging.Unlock()
+	m.Punch()
+}
+
+// live returns the number of live blocks of a class.
+func (m *machine) live(class uint8) int {
+	var cached [NumClasses]int
+	for _, p := range m.processors {
+		p.cache.Count(&cached)
+	}
+	return m.Holding(class, cached[class]).Live
+}
+
+var errFreedTwice = errors.New("freed by two goroutines at once")
+
+// tryAlloc allocates size bytes as package heap does.
+func (p *processor) tryAlloc(size int) ([]byte, error) {
+	class := ClassFor(size, 1)
+	if e, was := p.cache.Peek(class); IsFree(was) {
+		return unsafe.Slice((*byte)(p.cache.Pop(class, e, size)), size), nil
+	}
+	addr, was := p.cache.Alloc(class, size)
+	if addr == 0 {
+		d := p.m.LockFull(class, p.slot)
+		defer d.Unlock()
+		var m *Magazine
+		var err error
+		if m, addr, was, err = d.Alloc(&p.m.Heap, size); err != nil {
+			return nil, err
+		}
+		if m != nil {
+			d.Keep(&p.m.Heap, p.cache.Exchange(class, m))
+		}
+	}
+	if !IsFree(was) {
+		return nil, errFreedTwice
+	}
+	return unsafe.Slice((*byte)(vm.Pointer(addr)), size), nil
+}
+
+func (p *processor) alloc(t testing.TB, size int) []byte {
+	t.Helper()
+	b, err := p.tryAlloc(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// free frees b as package heap does. It reports false if b is not a live block.
+func (p *processor) free(b []byte) bool {
+	if word, off, ok := PageWord(AddrOf(b), p.m.mapID); ok {
+		st, class, ok := StatusIn(word, off)
+		if top, room := p.cache.Room(class); ok && room && int(*StatusAt(st)) == len(b) {
+			p.cache.Push(class, top, AddrOf(b), st)
+			return true
+		}
+	}
+	if e := p.m.LiveEntry(b); e.Addr != 0 && p.cache.Free(SpanAt(e.Addr).class, e) {
+		return true
+	}
+	return p.freeToDepot(b)
+}
+
+func (p *processor) freeToDepot(b []byte) bool {
+	class := SpanAt(AddrOf(b)).class
+	d := p.m.LockRoomy(class, p.slot)
+	defer d.Unlock()
+	m := d.Spare(&p.m.Heap)
+	e := p.m.FreeEntry(b)
+	if m = d.Free(&p.m.Heap, m, e); m != nil {
+		d.Keep(&p.m.Heap, p.cache.Exchange(class, m))
+	}
+	return e.Addr != 0
+}
+
+// entryOf returns the class and the entry of a block.
+func entryOf(b []byte) (class uint8, e Entry) {
+	s := SpanAt(AddrOf(b))
+	return s.class, s.entryOf(s.index(AddrOf(b)))
+}
+
+// restoreEntry returns a block to its span by an entry that no cache has.
+func (m *machine) restoreEntry(class uint8, e Entry) {
+	c := &m.central[class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restoreAll(&m.Heap, []Entry{e})
+}
+
+func fill(b []byte, v byte) {
+	b[0] = v
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+func allSet(b []byte, v byte) bool { return b[0] == v && bytes.Equal(b[1:], b[:len(b)-1]) }

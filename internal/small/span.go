@@ -1,0 +1,123 @@
+// Spans: runs of pages cut into equal blocks of one class.
+//
+// The statuses of a span's blocks, and a bit for each block that is free in the span, are in
+// metadata like the span itself, where no overrun of a block can reach them:
+//
+//	pages    | page | page | page |     metadata   | span |
+//	         | block 0 | block 1 | … |             | statuses[blocks+1] | free[words] |
+//
+// The status of a live block is its requested size. Those of free blocks are above all sizes. Free
+// compares the status with the length of the slice, and this one comparison detects double frees
+// and cut slices. The waste at the end of a span has a status too, the last, which is always free.
+//
+// A span is empty, partial or full:
+//
+//	empty --alloc--> partial --alloc--> full
+//	  ^                |   ^              |
+//	  +---last free----+   +-----free-----+
+//
+// Empty and partial spans are on the list of their class: see central.go.
+
+package small
+
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Span describes a run of pages. Its own fields are those of a block run; for other runs they are
+// 0.
+//
+// Invariants of a block run:
+//   - live + bits set in free == blocks
+//   - a block is free in the span, cached or live; its status is FreeZero or FreeDirty unless it
+//     is live
+//
+// class and statuses are fixed while a word of the page map points to the span, since readers
+// without a lock rely on them. central's mu guards the rest.
+type Span struct {
+	pages.Span
+	statuses uintptr      // address of the statuses, [blocks+1]uint16
+	free     pages.Bitmap // the blocks that are free in the span
+	live     uint32       // blocks that are not free in the span: live ones and those in magazines
+	holes    uint32       // bytes of free blocks given back to the system
+	class    uint8
+	punched  bool // no block has moved since holes were made
+}
+
+const _ = pages.SpanBytes - unsafe.Sizeof(Span{}) // a Span fits
+
+// The statuses of blocks. That of a live block is its size, at most MaxSize, or Watched.
+const (
+	Watched   = 0xfffc // live; package watch has its size
+	InLimbo   = 0xfffd // of a freed span: neither live nor free; see limbo.go
+	FreeZero  = 0xfffe // free, never handed out, and reads zero
+	FreeDirty = 0xffff // free
+)
+
+// IsFree reports whether a status is that of a free block.
+func IsFree(status uint16) bool { return status >= FreeZero }
+
+// StatusAt returns the status at addr.
+func StatusAt(addr uintptr) *uint16 { return (*uint16)(vm.NonNil(addr)) }
+
+const statusBytes = unsafe.Sizeof(uint16(0))
+
+func spanPtr(addr uintptr) *Span { return (*Span)(vm.Pointer(addr)) }
+
+// SpanOf returns s as a Span.
+func SpanOf(s *pages.Span) *Span { return (*Span)(unsafe.Pointer(s)) }
+
+// SpanAt returns the span of addr's page from the page map, or nil.
+func SpanAt(addr uintptr) *Span { return SpanOf(pages.SpanAt(addr)) }
+
+// Class returns the class of a block run.
+func (s *Span) Class() uint8 { return s.class }
+
+// IsBlock reports whether s is a block run of owner's and a live block of size bytes begins at
+// addr, which is in the run.
+func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
+	if s.Owner != owner || s.Kind != pages.BlockRun || size == 0 || size > MaxSize {
+		return false
+	}
+	i := s.index(addr)
+	return s.Base+i*s.Size == addr && uintptr(*StatusAt(s.statusOf(i))) == size
+}
+
+// Status returns the status of the block that contains addr, which is in the block run.
+func (s *Span) Status(addr uintptr) *uint16 { return StatusAt(s.statusOf(s.index(addr))) }
+
+// BlockAround returns the address and the status of the block that contains addr, which is in the
+// block run.
+func (s *Span) BlockAround(addr uintptr) (base uintptr, status uint16) {
+	i := s.index(addr)
+	for i > 0 && s.Base+i*s.Size > addr {
+		i--
+	}
+	return s.Base + i*s.Size, *StatusAt(s.statusOf(i))
+}
+
+// index returns the index of the block that contains addr, or the number of blocks for the waste
+// at the end.
+//
+// Precondition: addr is in the run.
+func (s *Span) index(addr uintptr) uintptr {
+	return uintptr(uint64(addr-s.Base) * uint64(reciprocals[s.class]) >> 32)
+}
+
+// statusOf returns the address of the status of block i.
+func (s *Span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
+
+// entryOf returns the entry of block i.
+func (s *Span) entryOf(i uintptr) Entry { return Entry{s.Base + i*s.Size, s.statusOf(i)} }
+
+// bitsBytes returns the size of the metadata object of a span: the statuses, which begin at a
+// cache line, and the bitmap.
+func (c *class) bitsBytes() uintptr     { return c.statusesBytes() + c.freeWords()*8 }
+func (c *class) statusesBytes() uintptr { return pages.RoundUp((c.blocks+1)*statusBytes, 8) }
+func (c *class) freeWords() uintptr     { return (c.blocks + 63) / 64 }
+
+// AddrOf returns the address at which b begins.
+func AddrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
