@@ -7,13 +7,14 @@
 //	+- ingest     200 MiB
 //
 // A heap charges its account where it takes pages, so a block that is allocated from free
-// ones costs nothing more. ledger.go has the charges, crossing.go what happens at a limit, evict.go
-// a cache's way on.
+// ones costs nothing more. internal/limits has the limits and charges, payer.go makes room before
+// a request is refused, crossing.go tells of pressure, evict.go evicts for a cache.
 
 package budget
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -22,10 +23,11 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/budget/internal/limits"
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/owners"
-	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -50,9 +52,10 @@ type AccountOptions struct {
 	Decay time.Duration
 
 	// Logger gets a line with the Stats when the level of the pressure changes: a warning for
-	// Soft and Hard, and Info for Calm. A rise is logged unless trimming the heaps was enough, and a fall when it
-	// has lasted ten seconds. Lines are written by a goroutine of their own, so a Logger that blocks or panics stops
-	// nothing. nil means that of the parent; [Budget.Account] has Options.Logger, which tells of the budget.
+	// Soft and Hard, and Info for Calm. A rise is logged unless trimming the heaps was enough,
+	// and a fall when it has lasted ten seconds. Lines are written by a goroutine of their own,
+	// so a Logger that blocks or panics stops nothing. nil means that of the parent;
+	// [Budget.Account] has Options.Logger, which tells of the budget.
 	Logger *slog.Logger
 }
 
@@ -63,10 +66,10 @@ type AccountOptions struct {
 // [FullError], which matches freehold.ErrOutOfMemory. Looking for such pages takes a tenth of the
 // time at most, so a request soon after one that was refused may miss what others freed meanwhile.
 //
-// What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes. An account
-// with one block has about 100 KiB. So accounts are for limits of a few
-// MiB and more. Of its limit, blocks of up to 4 KiB leave a sixteenth free, 1 MiB at most, for the
-// heap's bookkeeping and for larger blocks: they are refused while Stats has that much Room, and
+// What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes. An
+// account with one block has about 100 KiB. So accounts are for limits of a few MiB and more. Of
+// its limit, blocks of up to 4 KiB leave a sixteenth free, 1 MiB at most, for the heap's
+// bookkeeping and for larger blocks: they are refused while Stats has that much Room, and
 // FullError.Bytes includes it.
 //
 // Its blocks are as those of a freehold.Heap, and cost the same (BenchmarkAccountPair): the account
@@ -76,36 +79,18 @@ type AccountOptions struct {
 // Make one with [NewAccount]. [Budget.Account] is the one of the process, whose limit follows the
 // container's. Calls of a zero Account panic.
 type Account struct {
-	ledger *ledger
-	name   string // behind those of the accounts above
-	parent *Account
-
-	// The rest, up to callbacks, is guarded by ledger.mu.
-	soft, hard   int64
-	asked        int64 // hard by AccountOptions or SetLimits
-	followed     int64 // by the budget; hard is the lower one of both
-	used         int64 // by its heap and the accounts below
-	peak         int64
-	children     int       // open accounts right below
-	refused      int64     // bytes of the largest request that was refused and has no room
-	refusedUntil time.Time // then that is forgotten
-	refusals     uint64
-	searchNext   time.Time // not before, free pages of those below are looked for
-	trimNext     time.Time // nor are their caches drained
-	pressure     Pressure
-	told         Level // that the callbacks know
-	rounded      uint64
-	logged       Level         // of the last line
-	fell         time.Time     // when the level fell below that
-	final        *AccountStats // once closed
-
-	budget    *Budget // whose account it is; nil for others
-	callbacks callbacks
+	node      *limits.Node
+	leader    leader // nil but for the account of the process
+	rounded   atomic.Uint64
 	rounds    turns
+	crossed   crossed // guarded by node's lock
+	searches  searches
+	callbacks callbacks
 	logger    *slog.Logger // nil if there is none
 	lines     turns
-	closing   sync.Once
 	evicted   atomic.Int64 // bytes, by AllocOrEvict
+	closing   sync.Once
+	final     atomic.Pointer[AccountStats] // nil before Close
 
 	h heap.Heap // last, as pin.New demands
 }
@@ -116,40 +101,38 @@ const _ = -(unsafe.Sizeof(Account{}) ^ (unsafe.Offsetof(Account{}.h) + unsafe.Si
 var unnamed atomic.Uint32
 
 // NewAccount returns an empty account below parent, or one at the top if parent is nil. It takes
-// no off-heap memory before the first block, and 20 KiB on the Go heap. Close ends it. One that is
-// made in a testing/synctest bubble may be used outside of it. It panics if parent is closed.
+// no off-heap memory before the first block, and 20 KiB on the Go heap. Close ends it. An account
+// that is made in a testing/synctest bubble may be used outside of it. NewAccount panics if
+// parent is closed.
 func NewAccount(parent *Account, o *AccountOptions) *Account {
+	return makeAccount(parent, o, time.Now, nil)
+}
+
+// makeAccount is NewAccount with a clock for a new tree, and a leader.
+func makeAccount(parent *Account, o *AccountOptions, now func() time.Time, l leader) *Account {
+	const call = "budget.NewAccount"
 	if o == nil {
 		o = &AccountOptions{}
 	}
-	checkLimits("budget.NewAccount", "AccountOptions.Soft", o.Soft, "AccountOptions.MaxBytes", o.MaxBytes)
+	checkLimits(call, "AccountOptions.Soft", o.Soft, "AccountOptions.MaxBytes", o.MaxBytes)
 	a := pin.New[Account]()
-	a.ledger, a.parent = &ledger{now: time.Now}, parent
-	a.soft, a.hard, a.asked = o.Soft, o.MaxBytes, o.MaxBytes
+	a.leader, a.logger = l, o.Logger
 	a.rounds = turns{do: a.round, now: time.Now, after: afterFunc}
 	a.lines = turns{do: a.logLevel, now: time.Now, after: afterFunc}
-	a.logger = o.Logger
-	if a.name = o.Name; a.name == "" {
-		a.name = fmt.Sprint("account ", unnamed.Add(1))
+	name := o.Name
+	if name == "" {
+		name = fmt.Sprint("account ", unnamed.Add(1))
 	}
+	var above *limits.Node
 	if parent != nil {
-		parent.mustBeMade("budget.NewAccount")
-		a.ledger = parent.ledger
-		a.logger = cmp.Or(o.Logger, parent.logger)
-		a.name = parent.name + "/" + a.name
-		parent.adopt()
+		parent.node.MustBeMade(call)
+		above, a.logger = parent.node, cmp.Or(o.Logger, parent.logger)
 	}
-	a.h.Init(heap.Options{Name: a.name, Decay: o.Decay, Payer: payer{a}})
-	owners.Watch(a, "budget.Account", a.name)
+	a.node = limits.New(above, name, watcher{a}, now)
+	a.node.SetLimits(o.Soft, o.MaxBytes)
+	a.h.Init(heap.Options{Name: a.node.Name(), Decay: o.Decay, Payer: payer{a}})
+	owners.Watch(a, "budget.Account", a.node.Name())
 	return a
-}
-
-// adopt counts an account that is made below a.
-func (a *Account) adopt() {
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	a.mustBeOpen("budget.NewAccount")
-	a.children++
 }
 
 func checkLimits(call, softName string, soft int64, hardName string, hard int64) {
@@ -182,51 +165,77 @@ func (a *Account) GoodSize(size int) int { return a.h.GoodSize(size) }
 // Live returns the number of the account's own live blocks. It costs a call of Stats.
 func (a *Account) Live() int { return a.Stats().Live }
 
-// Trim gives back what the account and those below it have without a live block, but for what
-// FREEHOLD_DEBUG keeps in quarantine for those below.
+// Name returns the account's name behind those above: process/search/tenant.
+func (a *Account) Name() string {
+	a.node.MustBeMade("Account.Name")
+	return a.node.Name()
+}
+
+// Trim gives back the memory without live blocks of the account and those below it, except blocks
+// that FREEHOLD_DEBUG keeps in the quarantine of an account below.
 func (a *Account) Trim() {
-	a.mustBeUsable("Account.Trim")
+	a.node.MustBeOpen("Account.Trim")
 	a.h.Trim()
 	a.trim(func() bool { return false })
 }
 
-// SetLimits sets other limits, with the meanings of AccountOptions. Limits below what is in use
-// take nothing away: free pages are given back, the pressure rises, and until use has fallen
-// each request for more is refused. It panics for negative ones.
+// SetLimits sets other limits, with the meanings of AccountOptions. Limits below the use take no
+// block away: free pages are given back, the pressure rises, and requests for more are refused
+// until the use has fallen. It panics for negative limits.
 func (a *Account) SetLimits(soft, hard int64) {
-	a.mustBeUsable("Account.SetLimits")
-	checkLimits("Account.SetLimits", "soft", soft, "hard", hard)
-	a.ledger.mu.Lock()
-	a.soft, a.hard, a.asked = soft, lower(hard, a.followed), hard
-	a.ledger.mu.Unlock()
+	const call = "Account.SetLimits"
+	a.node.MustBeOpen(call)
+	checkLimits(call, "soft", soft, "hard", hard)
+	a.node.SetLimits(soft, hard)
 	a.trimWhileShort()
 }
 
-// Close ends the account, its blocks, live or not, and all accounts below it.
-// Their memory is given back, and the accounts above are no longer charged for it. Stats then has
-// the figures of the moment before, so it tells what was live. Other goroutines must have
-// stopped using the account. Later calls that would change it panic, but for a second Close.
-// Functions of OnPressure may still run.
+// OnPressure has f called when the account is short of memory, until remove is called, or Close.
+// The level is [Soft] above the soft limit. It is [Hard] above 31/32 of the hard limit, and for a
+// second or two after a refused request unless there is room for it before. Priorities, deadlines,
+// panics and repeats are as for Budget.OnPressure. Before f, the heaps of the account and of those
+// below are trimmed.
+//
+// f is called within some milliseconds of the crossing (BenchmarkReaction), in a goroutine of its
+// own: the call that crosses does not wait. It may allocate from the account, and may be refused.
+// Wanted includes the bytes of a refused request. OnPressure panics if f is nil.
+//
+// At [Budget.Account] it is Budget.OnPressure.
+func (a *Account) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
+	const call = "Account.OnPressure"
+	a.node.MustBeOpen(call)
+	if f == nil {
+		arg.Panicf(call, "f is nil")
+	}
+	if a.leader != nil {
+		return a.leader.OnPressure(priority, f)
+	}
+	remove = a.callbacks.add(priority, f)
+	a.node.Locked(func(s pressure.State) {
+		if s.Level > Calm {
+			a.rounds.wake()
+		}
+	})
+	return remove
+}
+
+// Close ends the account, its blocks, live or not, and all accounts below it. Their memory is given
+// back, and the accounts above are no longer charged for it. Stats then returns the figures of the
+// moment before, so it tells which blocks were live. Other goroutines must have stopped using the
+// account. Later calls that would change it panic, except Close. Functions of OnPressure may still
+// run.
 func (a *Account) Close() {
-	a.mustBeMade("Account.Close")
+	a.node.MustBeMade("Account.Close")
 	a.closing.Do(func() {
-		for _, other := range a.descendants() {
-			other.closing.Do(other.close)
+		var below []*Account
+		a.each(func() bool { return false }, func(other *Account) { below = append(below, other) })
+		for _, other := range slices.Backward(below) { // each before its parent
+			if other != a {
+				other.closing.Do(other.close)
+			}
 		}
 		a.close()
 	})
-}
-
-// descendants returns the accounts below a, each before its parent: payers come in the order in
-// which they were made.
-func (a *Account) descendants() (all []*Account) {
-	heap.EachPayer(func(p pages.Payer) {
-		if other, ok := accountOf(p); ok && other != a && other.isIn(a) {
-			all = append(all, other)
-		}
-	})
-	slices.Reverse(all)
-	return all
 }
 
 // close ends an account that has no others below it.
@@ -235,52 +244,8 @@ func (a *Account) close() {
 	final := a.Stats()
 	final.Closed = true
 	a.h.Close()
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	if a.parent != nil {
-		a.parent.children--
-	}
-	a.final = &final
+	a.node.Close()
+	a.final.Store(&final)
 	a.rounds.end()
 	a.lines.end()
 }
-
-// mustBeMade panics for a zero Account.
-func (a *Account) mustBeMade(call string) {
-	if a.ledger == nil {
-		arg.Panicf(call, "zero value: budget.NewAccount makes an Account")
-	}
-}
-
-// mustBeOpen panics after Close. ledger.mu is held.
-func (a *Account) mustBeOpen(call string) {
-	if a.final != nil {
-		arg.Panicf(call, "account %q is closed", a.name)
-	}
-}
-
-// mustBeUsable panics for a zero Account, and after Close.
-func (a *Account) mustBeUsable(call string) {
-	a.mustBeMade(call)
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	a.mustBeOpen(call)
-}
-
-// isIn reports whether a is b or below it.
-func (a *Account) isIn(b *Account) bool { return a == b || a.parent != nil && a.parent.isIn(b) }
-
-// eachHeap calls f for the heaps of a and of the accounts below until it is enough.
-func (a *Account) eachHeap(enough func() bool, f func(*heap.Heap)) {
-	heap.EachPayer(func(p pages.Payer) {
-		if other, ok := accountOf(p); ok && other.isIn(a) && !enough() {
-			f(&other.h)
-		}
-	})
-}
-
-// trim trims the heaps of a and of the accounts below until it is enough.
-func (a *Account) trim(enough func() bool) { a.eachHeap(enough, (*heap.Heap).TrimSpare) }
-
-// softLimit returns where the pressure begins, or 0 for never. ledger.mu is held.
-func (a *Account) softLimit() int64 { return cmp.Or(a.soft, a.hard/100*softPercent) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
 // deep returns an account with two above it, which all have limits.
@@ -97,9 +98,7 @@ func BenchmarkReaction(b *testing.B) {
 		a.Free(p)
 		for told := Soft; told > Calm; {
 			a.Trim()
-			a.ledger.mu.Lock()
-			told = a.told
-			a.ledger.mu.Unlock()
+			a.node.Locked(func(pressure.State) { told = a.crossed.told })
 		}
 	}
 	b.ReportMetric(float64(sum.Microseconds())/float64(n), "us/reaction")
@@ -177,7 +176,8 @@ type entry struct {
 	value []byte
 }
 
-// evictAny frees the oldest values of a larger shard that nobody else has locked, or its own. mu is held.
+// evictAny frees the oldest values of a larger shard that nobody else has locked, or its own. mu
+// is held.
 func (c *shard) evictAny(bytes int) (freed int) {
 	for _, other := range c.all {
 		if other != c && other.mu.TryLock() {

@@ -22,7 +22,12 @@ const never = time.Duration(-1) // memory is given back by Trim alone
 
 // newAccount returns an account that is closed when the test ends.
 func newAccount(t testing.TB, parent *Account, name string, hard int64) *Account {
-	a := NewAccount(parent, &AccountOptions{Name: name, MaxBytes: hard, Decay: never})
+	return newAccountAt(t, time.Now, parent, name, hard)
+}
+
+// newAccountAt is newAccount with a clock for an account at the top.
+func newAccountAt(t testing.TB, now func() time.Time, parent *Account, name string, hard int64) *Account {
+	a := makeAccount(parent, &AccountOptions{Name: name, MaxBytes: hard, Decay: never}, now, nil)
 	t.Cleanup(a.Close)
 	return a
 }
@@ -133,10 +138,9 @@ func TestTrimOfFreedBlocks(t *testing.T) {
 // The free blocks in others' caches are looked for now and then, free pages always unless that
 // has just been in vain.
 func TestRefusalsDrainOthersNowAndThen(t *testing.T) {
-	top := newAccount(t, nil, "top", 8<<20)
-	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	now, search := time.Unix(1e9, 0), time.Duration(0)
-	top.ledger.now = func() time.Time { now = now.Add(search); return now }
+	top := newAccountAt(t, func() time.Time { now = now.Add(search); return now }, nil, "top", 8<<20)
+	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	refused := func() {
 		t.Helper()
 		_, err := two.Alloc(7<<20, 8)

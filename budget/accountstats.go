@@ -4,11 +4,9 @@ package budget
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
-	"github.com/freehold-go/freehold/internal/heap"
-	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
 // AccountStats is a snapshot of an [Account]. Sizes are bytes.
@@ -38,21 +36,18 @@ type AccountStats struct {
 
 // Stats returns the account's figures. It costs some microseconds, as Heap.Stats does.
 func (a *Account) Stats() AccountStats {
-	a.mustBeMade("Account.Stats")
-	own := a.h.Stats()
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	if a.final != nil {
-		return *a.final
+	a.node.MustBeMade("Account.Stats")
+	own, f := a.h.Stats(), a.node.Figures()
+	if final := a.final.Load(); final != nil {
+		return *final
 	}
-	a.note()
 	st := AccountStats{
-		Name: a.name,
-		Soft: a.softLimit(), MaxBytes: a.hard, Used: a.used, Peak: a.peak, Room: a.room(),
+		Name: a.node.Name(),
+		Soft: f.Soft, MaxBytes: f.Hard, Used: f.Used, Peak: f.Peak, Room: f.Room,
 		Committed: int64(own.Committed),
 		Live:      own.Blocks, LiveBytes: int64(own.Allocated),
-		Refusals: a.refusals, Evicted: a.evicted.Load(),
-		Pressure: a.pressure, Rounds: a.rounded,
+		Refusals: f.Refusals, Evicted: a.evicted.Load(),
+		Pressure: Pressure(f.State), Rounds: a.rounded.Load(),
 	}
 	st.Late, st.Panics, st.Problem = a.callbacks.failed()
 	return st
@@ -62,25 +57,12 @@ func (a *Account) Stats() AccountStats {
 // were made. It costs a call of Stats for each.
 func AllAccounts() []AccountStats {
 	var all []AccountStats
-	heap.EachPayer(func(p pages.Payer) {
-		if a, ok := accountOf(p); ok {
-			if st := a.Stats(); !st.Closed {
-				all = append(all, st)
-			}
+	eachAccount(func(a *Account) {
+		if st := a.Stats(); !st.Closed {
+			all = append(all, st)
 		}
 	})
 	return all
-}
-
-// room returns the largest charge that would not be refused. ledger.mu is held.
-func (a *Account) room() int64 {
-	room := int64(math.MaxInt64)
-	for x := a; x != nil; x = x.parent {
-		if x.hard != 0 {
-			room = min(room, max(x.hard-x.used, 0))
-		}
-	}
-	return room
 }
 
 // String returns the figures in one line.
@@ -94,12 +76,12 @@ func (st AccountStats) String() string {
 	if st.Live == 1 {
 		blocks = "block"
 	}
-	fmt.Fprintf(&b, "%s used, %s live in %d %s", formatSize(st.Used), formatSize(st.LiveBytes), st.Live, blocks)
+	fmt.Fprintf(&b, "%s used, %s live in %d %s", pressure.FormatSize(st.Used), pressure.FormatSize(st.LiveBytes), st.Live, blocks)
 	if st.Soft > 0 {
-		fmt.Fprintf(&b, ", soft limit %s", formatSize(st.Soft))
+		fmt.Fprintf(&b, ", soft limit %s", pressure.FormatSize(st.Soft))
 	}
 	if st.MaxBytes > 0 {
-		fmt.Fprintf(&b, ", limit %s", formatSize(st.MaxBytes))
+		fmt.Fprintf(&b, ", limit %s", pressure.FormatSize(st.MaxBytes))
 	}
 	if st.Pressure.Level > Calm {
 		fmt.Fprintf(&b, ", pressure %v", st.Pressure.Level)

@@ -1,7 +1,7 @@
 // Budget: the loop that keeps Go's memory limit at what off-heap memory leaves.
 //
-// A tick reads the figures, and a step (step.go) decides. What is cheap is read at each
-// tick, the system's figures ten times a second at most, and the limit is looked for once a second at most.
+// A tick reads the figures, and a step (step.go) decides. What is cheap is read at each tick, the
+// system's figures ten times a second at most, and the limit is looked for once a second at most.
 // While nothing happens ticks are rare: off-heap memory that grows (growth.go), a collection that
 // ends and an account that is short (root.go) call for one.
 
@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
@@ -24,9 +24,7 @@ import (
 
 const (
 	tickTime          = 5 * time.Millisecond // unless the process is at rest: see figures.pace
-	lookTime          = 100 * time.Millisecond
 	calmTime          = 3 * time.Second
-	searchTime        = time.Second
 	ticksPerSearch    = 3 // at rest
 	problemUsersLimit = "the program changed Go's memory limit, which the budget leaves alone from then on"
 	problemUsersGC    = "the program changed GOGC, which the budget leaves alone from then on"
@@ -34,10 +32,6 @@ const (
 
 // ErrStarted is the error of [Start] while a budget runs.
 var ErrStarted = errors.New("freehold: budget.Start: a budget runs already, and there is one in a process")
-
-// ErrNoLimit is matched by the error of [Start] if no source has a limit. Then
-// [Options].Limit or the variable is needed.
-var ErrNoLimit = errors.New("no memory limit found: set Options.Limit or " + Environment)
 
 // Budget keeps the process within its limit until Stop. It is safe for concurrent use. Make
 // one with [Start].
@@ -52,16 +46,12 @@ type Budget struct {
 	collecting sync.Mutex // locked while a reclaim runs, and unlocked by its goroutine
 
 	mu          lockrank.Mutex[lockrank.Budget] // guards what follows
-	limit       limit
-	problem     string // of the limit's sources
-	others      int64
-	lookNext    time.Time // not before, the system's figures are read
-	searchNext  time.Time // nor is the limit looked for
-	userLimit   bool      // Go's memory limit is not the budget's to set
-	userPercent bool      // nor is GOGC
-	taken       string    // what the program took over while the budget ran
-	original    setting   // at Start
-	current     setting   // that the budget has made, or found
+	watch       pressure.Watch
+	userLimit   bool    // Go's memory limit is not the budget's to set
+	userPercent bool    // nor is GOGC
+	taken       string  // what the program took over while the budget ran
+	original    setting // at Start
+	current     setting // that the budget has made, or found
 	plan        plan
 	rise        int64         // off-heap memory may grow by it before the level rises
 	pace        time.Duration // to the next tick
@@ -79,8 +69,6 @@ type Budget struct {
 	account     *Account // nil before it is asked for
 
 	// For pressure.go.
-	stallFile string // of PSI; "" if there is none
-	signals   signals
 	pressure  Pressure
 	callbacks callbacks
 	told      Level     // that the callbacks know
@@ -93,7 +81,7 @@ type Budget struct {
 
 // system is what a budget reads and sets: tests have their own.
 type system struct {
-	machine
+	pressure.Machine
 	golang  golang
 	offHeap func() int64
 	// watermark has passed called by who takes off-heap memory beyond some bytes; 0 is never.
@@ -108,7 +96,7 @@ type system struct {
 
 func theSystem() system {
 	return system{
-		machine:   machine{sysmem.Root(), os.LookupEnv, sysmem.Physical},
+		Machine:   pressure.Machine{Files: sysmem.Root(), LookupEnv: os.LookupEnv, Physical: sysmem.Physical},
 		golang:    newRuntime(),
 		offHeap:   pages.OffHeap,
 		watermark: pages.SetWatermark,
@@ -134,21 +122,22 @@ func Running() *Budget {
 	return running.budget
 }
 
-// Start makes the process's budget and sets Go's memory limit and GOGC, then and whenever
-// the figures change, until Stop. A memory limit or a GOGC of the user's own stays: from the
-// environment, or set by the program, before Start or later. Then [Stats] says so. Package auto does
-// this for a program that imports it.
+// Start makes the process's budget and sets Go's memory limit and GOGC, then and whenever the
+// figures change, until Stop. A memory limit or a GOGC of the user's own stays: from the
+// environment, or set by the program, before Start or later. Then [Stats] says so. Package auto
+// does this for a program that imports it.
 //
 // The error is [ErrStarted] while another budget runs. It is about the limit if that cannot be
-// found, if FREEHOLD_MEMORY_LIMIT is not a size, or if the limit is below 8 MiB and not a cgroup's: that is
-// bytes taken for a larger unit. Then nothing has changed. A limit below what
-// is in use is no error: see Stats.Short. A panic of Options.Logger is the caller's: the budget is
-// stopped then.
+// found, if FREEHOLD_MEMORY_LIMIT is not a size, or if the limit is below 8 MiB and not a
+// cgroup's: that is bytes taken for a larger unit. Then nothing has changed. A limit below what
+// is in use is no error: see Stats.Short. A panic of Options.Logger is the caller's: the budget
+// is stopped then.
 //
-// A process at rest wakes each two or three seconds if most of its limit is free, and ten times a second if all but the
-// headroom is in use, to read files of /proc and /sys. It wakes 200 times a second for some microseconds while the
-// pressure is not Calm, and when off-heap memory has grown or a collection has ended (BenchmarkTick). Alloc and Free
-// cost what they cost without. A budget may be started in a testing/synctest bubble and used outside of it.
+// A process at rest wakes each two or three seconds if most of its limit is free, and ten times a
+// second if all but the headroom is in use, to read files of /proc and /sys. It wakes 200 times a
+// second for some microseconds while the pressure is not Calm, and when off-heap memory has grown
+// or a collection has ended (BenchmarkTick). Alloc and Free cost what they cost without. A budget
+// may be started in a testing/synctest bubble and used outside of it.
 func Start(o *Options) (*Budget, error) {
 	if o == nil {
 		o = &Options{}
@@ -180,25 +169,22 @@ func run(o Options, s system) (*Budget, error) {
 	if running.budget != nil {
 		return nil, ErrStarted
 	}
-	found, problem := s.findLimit(o.Limit, nil)
-	if found.bytes == 0 {
-		return nil, fmt.Errorf("freehold: budget.Start: %w", problem)
-	}
-	if found.bytes < minGoHeap && found.group == nil {
-		return nil, fmt.Errorf("freehold: budget.Start: %s of %s, want %s or more, which Go's heap needs alone", found.source, formatSize(found.bytes), formatSize(minGoHeap))
-	}
 	b := &Budget{
 		options: o, system: s,
-		limit: found, problem: text(problem), searchNext: s.now().Add(searchTime),
 		log: levelLog{busy: true}, // until the start is reported
+	}
+	if err := b.watch.Start(s.Machine, o.Limit, s.now()); err != nil {
+		return nil, fmt.Errorf("freehold: budget.Start: %w", err)
+	}
+	if limit := b.watch.Limit(); limit < minGoHeap && !b.watch.OfGroup() {
+		return nil, fmt.Errorf("freehold: budget.Start: %s of %s, want %s or more, which Go's heap needs alone", b.watch.Source(), pressure.FormatSize(limit), pressure.FormatSize(minGoHeap))
 	}
 	b.ticks = turns{do: b.turn, now: s.now, after: s.after}
 	b.rounds = turns{do: b.round, now: s.now, after: s.after}
 	g := s.golang.read()
 	b.original = setting{g.limit, g.percent}
 	b.current = b.original
-	b.userLimit, b.userPercent = userSet(g, s.lookupEnv)
-	b.stallFile = s.pressureFile("")
+	b.userLimit, b.userPercent = userSet(g, s.LookupEnv)
 	s.onGrowth(b.makeRoom)
 	b.tick()
 	running.budget = b
@@ -227,7 +213,7 @@ func (b *Budget) Stop() {
 		b.system.watermark(0)
 		b.set(b.original)
 		if b.account != nil {
-			b.account.follow(0)
+			b.account.node.Follow(0)
 		}
 		running.budget = nil
 	})
@@ -254,7 +240,7 @@ func (b *Budget) tick() {
 	defer b.mu.Unlock()
 	b.update()
 	_, pause := b.plan.patience(b.headroom())
-	if pause > 0 && !ahead(b.system.now(), b.reclaimed.Add(pause*b.reclaimTook)) {
+	if pause > 0 && !pressure.Ahead(b.system.now(), b.reclaimed.Add(pause*b.reclaimTook)) {
 		b.reclaim()
 	}
 }
@@ -265,32 +251,23 @@ func (b *Budget) update() {
 		return
 	}
 	now := b.system.now()
-	if !ahead(now, b.searchNext) {
-		b.searchNext = now.Add(max(searchTime, ticksPerSearch*b.pace))
-		b.search()
-	}
+	b.watch.Search(now, ticksPerSearch*b.pace)
 	g, charged, offHeap := b.system.golang.read(), b.charged(), b.system.offHeap()
-	headroom := b.headroom()
-	if !ahead(now, b.lookNext) {
-		b.lookNext = now.Add(lookTime)
-		// At the same moment, so that no memory counts twice.
-		resident := b.system.residentOf(b.limit)
-		b.others = max(resident-g.held-offHeap, 0)
-		b.observe(resident > b.limit.bytes-headroom)
-	}
+	limit, headroom := b.watch.Limit(), b.headroom()
+	b.watch.Look(now, g.held+offHeap, limit-headroom)
 	b.noteUser(setting{g.limit, g.percent})
 	b.lives.note(g)
 	f := figures{
-		limit:       b.limit.bytes,
+		limit:       limit,
 		headroom:    headroom,
 		offHeap:     offHeap,
 		charged:     charged,
-		others:      b.others,
+		others:      b.watch.Others(),
 		goHeap:      b.options.GoHeap,
-		ungiven:     b.limit.ungiven,
+		ungiven:     b.watch.Ungiven(),
 		golang:      g,
 		live:        b.lives.least(),
-		pressed:     b.taking > 0 && !ahead(now, b.shortUntil),
+		pressed:     b.taking > 0 && !pressure.Ahead(now, b.shortUntil),
 		userLimit:   b.userLimit,
 		userPercent: b.userPercent,
 	}
@@ -310,32 +287,7 @@ func (b *Budget) update() {
 }
 
 // headroom returns the bytes of the limit that are left free. mu is held.
-func (b *Budget) headroom() int64 { return b.options.headroom(b.limit.bytes) }
-
-// observe reads the system's signals. mu is held.
-func (b *Budget) observe(full bool) {
-	now := b.system.now()
-	b.signals.observeEvents(b.system.files, b.limit, full, now)
-	if b.stallFile == "" {
-		return
-	}
-	if total, ok := stallTotal(b.system.files, b.stallFile); ok && b.signals.stall.observe(now, total) {
-		b.signals.raise(Soft, now)
-	}
-}
-
-// search looks for the limit again, and for the file of PSI: the process may have been moved. mu
-// is held.
-func (b *Budget) search() {
-	found, problem := b.system.findLimit(b.options.Limit, b.limit.groups)
-	b.problem = text(problem)
-	if found.bytes > 0 {
-		b.limit = found
-	}
-	if file := b.system.pressureFile(b.stallFile); file != b.stallFile {
-		b.stallFile, b.signals.stall = file, stall{}
-	}
-}
+func (b *Budget) headroom() int64 { return b.options.headroom(b.watch.Limit()) }
 
 // noteUser notes what is set, and whether the program has changed what was the budget's to
 // set. mu is held.
@@ -376,14 +328,6 @@ func (b *Budget) set(s setting) {
 	}
 	b.current = s
 	b.noteUser(found)
-}
-
-// text returns an error in one line: joined ones have a line each.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
 func joined(a, b string) string {

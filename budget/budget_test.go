@@ -15,7 +15,24 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+	"github.com/freehold-go/freehold/internal/test/cgroups"
 )
+
+type tree = cgroups.Tree
+
+var v2 = cgroups.V2
+
+const (
+	machinePressure = "proc/pressure/memory"
+	mib             = 1 << 20
+	gib             = 1 << 30
+	pod             = cgroups.Pod
+	app             = cgroups.App
+)
+
+var formatSize = pressure.FormatSize
 
 // fake is a system whose figures the test sets. mu guards it.
 type fake struct {
@@ -51,13 +68,13 @@ func newFake() *fake {
 
 func (f *fake) system() system {
 	return system{
-		machine: machine{
-			files: fileSystem{f},
-			lookupEnv: func(name string) (string, bool) {
+		Machine: pressure.Machine{
+			Files: fileSystem{f},
+			LookupEnv: func(name string) (string, bool) {
 				v, ok := f.variables[name]
 				return v, ok
 			},
-			physical: func() (int64, error) { return locked(f, func() int64 { return f.physical }), nil },
+			Physical: func() (int64, error) { return locked(f, func() int64 { return f.physical }), nil },
 		},
 		golang:    f,
 		offHeap:   func() int64 { return locked(f, func() int64 { return f.offHeap }) },
@@ -335,7 +352,7 @@ func TestPaceWithoutAContainer(t *testing.T) {
 		}
 	}
 	f.change(func() {
-		f.files = v2.with(app+"memory.max", "1048576000", pod+"memory.max", "max")
+		f.files = v2.With(app+"memory.max", "1048576000", pod+"memory.max", "max")
 		f.golang.live = 4 * mib
 	})
 	f.pass(30 * time.Second)
@@ -452,10 +469,10 @@ func TestContainerIsResized(t *testing.T) {
 	f := newFake()
 	f.physical = 64 * gib
 	set := func(max string) {
-		f.change(func() { f.files = v2.with(app+"memory.max", max, app+"memory.current", "") })
+		f.change(func() { f.files = v2.With(app+"memory.max", max, app+"memory.current", "") })
 	}
 	set("1048576000")
-	f.files = f.files.with(pod+"memory.max", "max")
+	f.files = f.files.With(pod+"memory.max", "max")
 	b := mustStart(t, Options{GoHeap: math.MaxInt64}, f)
 	f.want(t, 900*mib, -1)
 	for _, tt := range []struct {
@@ -467,13 +484,13 @@ func TestContainerIsResized(t *testing.T) {
 		{"2097152000", 1800 * mib, "memory.max", false},
 		{"524288000", 450 * mib, "memory.max", false},
 		{"nonsense", 450 * mib, "memory.max", true},
-		{unreadable, 450 * mib, "memory.max", true},
+		{cgroups.Unreadable, 450 * mib, "memory.max", true},
 		{"524288000", 450 * mib, "memory.max", false},
 		{"max", 48*gib - 512*mib, "3/4 of physical memory", false},
 		{"1048576000", 900 * mib, "memory.max", false},
 	} {
 		f.change(func() {
-			f.files = v2.with(app+"memory.max", tt.max, app+"memory.current", "", pod+"memory.max", "max")
+			f.files = v2.With(app+"memory.max", tt.max, app+"memory.current", "", pod+"memory.max", "max")
 		})
 		f.pass((ticksPerSearch + 1) * calmTime)
 		f.want(t, tt.limit, -1)
@@ -539,27 +556,27 @@ func TestTicksAreRareAtRest(t *testing.T) {
 	for _, tt := range []struct {
 		offHeap int64 // beside 10 MiB that Go holds
 		want    time.Duration
-	}{{0, 25 * lookTime}, {290, 19 * lookTime}, {750, 4 * lookTime}, {751, 4 * lookTime}, {766, tickTime}, {995, tickTime}, {0, 25 * lookTime}} {
+	}{{0, 25 * pressure.LookTime}, {290, 19 * pressure.LookTime}, {750, 4 * pressure.LookTime}, {751, 4 * pressure.LookTime}, {766, tickTime}, {995, tickTime}, {0, 25 * pressure.LookTime}} {
 		f.change(func() { f.offHeap = tt.offHeap * mib })
 		f.tick(1)
 		next(tt.want)
 	}
 	f.change(func() { f.golang.held = 900 * mib })
 	f.tick(1)
-	next(lookTime) // nothing is wanted, and a headroom is left
+	next(pressure.LookTime) // nothing is wanted, and a headroom is left
 	f.change(func() { f.golang.held = 940 * mib })
 	f.tick(1)
 	next(tickTime) // as it collects
 	b.awaitReclaim()
 	f.change(func() { f.golang.held = 10 * mib })
 	f.tick(1)
-	next(25 * lookTime)
+	next(25 * pressure.LookTime)
 	if !f.cycle() {
 		t.Error("the next collection calls for no tick")
 	}
 	next(tickTime)
 	f.tick(1)
-	next(25 * lookTime)
+	next(25 * pressure.LookTime)
 	f.passed()
 	next(tickTime) // off-heap memory grows
 	b.Account()
@@ -613,8 +630,8 @@ func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
 	}
 }
 
-// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Go's limit is what Go may
-// hold during the wait, and then follows what it holds.
+// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Go's limit is
+// what Go may hold during the wait, and then follows what it holds.
 func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
 	f, b := waiting(t, 110*mib, 10*time.Millisecond, nothing)
 	pressed := int64(0)
@@ -693,7 +710,7 @@ func TestStartThatCannotReport(t *testing.T) {
 // Two problems are in one line too.
 func TestProblemsAreInOneLine(t *testing.T) {
 	f := newFake()
-	f.files = v2.with(app+"memory.max", "x", pod+"memory.max", "y")
+	f.files = v2.With(app+"memory.max", "x", pod+"memory.max", "y")
 	b := mustStart(t, Options{}, f)
 	const want = `/sys/fs/cgroup/pod/app/memory.max: "x", want a number of bytes above 0, or max; /sys/fs/cgroup/pod/memory.max: "y", `
 	if s := b.String(); strings.Contains(s, "\n") || !strings.Contains(s, want) || !strings.HasPrefix(b.Stats().Problem, want) {

@@ -20,8 +20,8 @@ type goFigures struct {
 	percent int   // GOGC; -1 is off
 }
 
-// lives are what the last cycles that were noted found live. What the program allocates during a cycle is live
-// in it, so a single one may have found twice what the next leaves.
+// lives are what the last cycles that were noted found live. What the program allocates during a
+// cycle is live in it, so a single one may have found twice what the next leaves.
 type lives struct {
 	cycles int64 // at the last note
 	notes  int

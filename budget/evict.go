@@ -14,10 +14,10 @@ const (
 	evictLeast = 8 << 10
 )
 
-// AllocOrEvict is Alloc for a cache. If the account, or one above it, is full, it calls evict to free
-// some of the cache's own blocks, and tries again, until the block can be had, or evict returns 0,
-// or an eighth of the limit was evicted in vain: blocks of mixed sizes fragment memory. Then
-// the error is the [FullError] of the last try. Nothing is evicted for a block that
+// AllocOrEvict is Alloc for a cache. If the account, or one above it, is full, it calls evict to
+// free some of the cache's own blocks, and tries again, until the block can be had, or evict
+// returns 0, or an eighth of the limit was evicted in vain: blocks of mixed sizes fragment
+// memory. Then the error is the [FullError] of the last try. Nothing is evicted for a block that
 // is larger than the limit, or if the system has no memory.
 //
 // evict is told how many bytes to free, at least the block's and a 256th of the limit, and

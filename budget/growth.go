@@ -6,10 +6,15 @@
 
 package budget
 
-import "time"
+import (
+	"time"
 
-// setWatermark lets off-heap memory grow by a part of the headroom until the next look, or until the level
-// rises. While Go holds too much, each growth asks, unless it was granted by a wait that has ended. mu is held.
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+)
+
+// setWatermark lets off-heap memory grow by a part of the headroom until the next look, or until
+// the level rises. While Go holds too much, each growth asks, unless it was granted by a wait
+// that has ended. mu is held.
 func (b *Budget) setWatermark(offHeap int64) {
 	mark := offHeap + b.headroom()/growthShare
 	b.granted = min(b.granted, mark)
@@ -70,7 +75,7 @@ func (b *Budget) waits(w *wait) bool {
 	waited := now.Sub(w.began)
 	patience, _ := b.plan.patience(b.headroom())
 	switch {
-	case ahead(now, b.shortUntil):
+	case pressure.Ahead(now, b.shortUntil):
 		patience = min(patience, shortWait)
 	case patience > time.Second: // also on a slow machine
 		patience = max(patience, manyReclaims*b.reclaimTook)

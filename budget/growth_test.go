@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// waiting is a budget with a limit of 1000 MiB of which off-heap memory has 500, and Go as much too
-// much as excess says. Each collection takes took, and makes the excess less by what shrink returns.
+// waiting is a budget with a limit of 1000 MiB of which off-heap memory has 500, and Go as much
+// too much as excess says. Each collection takes took, and makes the excess less by what shrink
+// returns.
 func waiting(t *testing.T, excess int64, took time.Duration, shrink func() int64) (*fake, *Budget) {
 	const endless = time.Hour // a wait that is longer would never end
 	f := newFake()

@@ -1,81 +1,28 @@
-// Level: how short memory is.
-//
-//	|<- limit less headroom --------------------------------->|
-//	| off-heap memory | others | Go's floor |                 |
-//	                                    85%: soft         100%: hard
-//
-// What Go holds above its floor does not count, as its limit takes that away. The system's
-// own signals raise the level, and only they know of other processes.
+// Level: how short memory is, as callers are told.
 
 package budget
 
-import "math"
+import "github.com/freehold-go/freehold/budget/internal/pressure"
 
-// Level is how short memory is. Levels are in order.
-type Level int
+// Level is how short memory is: Calm, Soft or Hard. Its String is "calm", "soft" or "hard".
+type Level = pressure.Level
 
+// The levels, in order.
 const (
 	Calm Level = iota // there is enough
 	Soft              // memory should be given back
-	Hard              // the process is at its limit: it may be killed
+	Hard              // the limit is reached: the process may be killed, or requests are refused
 )
 
-var levelNames = [...]string{"calm", "soft", "hard"}
-
-// String returns "calm", "soft" or "hard".
-func (l Level) String() string { return levelNames[min(max(l, Calm), Hard)] }
-
-// Pressure is what a callback is told: see [Budget.OnPressure].
+// Pressure is what a function of OnPressure is told: see [Budget.OnPressure].
 type Pressure struct {
 	Level  Level
 	Wanted int64 // bytes that should become free for the level to be Calm; 0 if it is
 }
 
-const (
-	softPercent = 85
-	// A level falls only when it is this part of the limit below where it begins.
-	calmShare = 32
-)
+// Environment is the variable with the process's limit, written as GOMEMLIMIT is: 512MiB.
+const Environment = pressure.Environment
 
-// levels returns what must be needed for the level to be Soft and Hard.
-func (f figures) levels() (soft, hard int64) {
-	hard = f.limit - f.headroom
-	return hard / 100 * softPercent, hard
-}
-
-// rise returns by how much what is needed may grow before it raises a level.
-func (f figures) rise(from Level) int64 {
-	soft, hard := f.levels()
-	switch from {
-	case Calm:
-		return soft - f.needed()
-	case Soft:
-		return hard - f.needed()
-	}
-	return math.MaxInt64
-}
-
-// pressureOf returns the pressure for figures, after a level before and with a level that the
-// system signals.
-func pressureOf(f figures, before, signaled Level) Pressure {
-	soft, hard := f.levels()
-	needed, slack := f.needed(), hard/calmShare
-	from := func(l Level, begin int64) bool {
-		if before >= l {
-			begin -= slack
-		}
-		return needed > begin
-	}
-	p := Pressure{Level: Calm}
-	switch {
-	case from(Hard, hard):
-		p.Level = Hard
-	case from(Soft, soft):
-		p.Level = Soft
-	}
-	p.Level = max(p.Level, signaled)
-	if p.Level > Calm {
-		p.Wanted = max(needed-soft, 0) + slack
-	}
-	return p
-}
+// ErrNoLimit is matched by the error of [Start] if no source has a limit. Then [Options].Limit or
+// the variable is needed.
+var ErrNoLimit = pressure.ErrNoLimit

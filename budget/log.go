@@ -9,6 +9,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
 // A level that falls is logged when it has stayed lower for this time. So one that comes and
@@ -38,7 +40,7 @@ func (b *Budget) logLevel(now time.Time) {
 		l.held = now
 	}
 	falls := b.told < l.level
-	if l.busy || b.told == l.level || falls && ahead(now, l.held.Add(fallTime)) || b.options.Logger == nil || b.stopped {
+	if l.busy || b.told == l.level || falls && pressure.Ahead(now, l.held.Add(fallTime)) || b.options.Logger == nil || b.stopped {
 		return
 	}
 	l.busy, l.level = true, b.told
@@ -69,39 +71,4 @@ func (b *Budget) endLine() {
 	defer b.mu.Unlock()
 	b.log.busy = false
 	b.logLevel(b.system.now())
-}
-
-// noteLine has a line written if the level has changed and the Logger knows another one. That of
-// the process's account is part of the budget's. ledger.mu is held.
-func (a *Account) noteLine(before Level) {
-	level := a.pressure.Level
-	switch {
-	case level == before || a.logger == nil || a.budget != nil:
-	case level > a.logged:
-		a.lines.wake()
-	case level < a.logged && before >= a.logged:
-		a.fell = a.lines.now()
-		a.lines.within(fallTime)
-	}
-}
-
-// logLevel writes a line if the Logger knows another level, and returns when to look again.
-func (a *Account) logLevel() (next time.Duration) {
-	a.trimWhileShort()
-	st := a.Stats()
-	a.ledger.mu.Lock()
-	before, level := a.logged, st.Pressure.Level
-	now, falls := a.lines.now(), a.fell.Add(fallTime)
-	if level < before && ahead(now, falls) {
-		a.ledger.mu.Unlock()
-		return falls.Sub(now)
-	}
-	a.logged = level
-	a.ledger.mu.Unlock()
-	if level == before || st.Closed {
-		return 0
-	}
-	defer a.callbacks.catch("AccountOptions.Logger")
-	logPressure(a.logger, st.Pressure, "account", st)
-	return 0
 }

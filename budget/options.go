@@ -39,8 +39,9 @@ type Options struct {
 	GoHeap int64
 
 	// Logger gets a line with the Stats when the budget starts, and one when the level of the
-	// pressure changes: a warning for Soft and Hard, Info for Calm. A rise is logged at once, unless
-	// trimming the heaps ends it. A fall is logged when it has lasted ten seconds. nil means no lines.
+	// pressure changes: a warning for Soft and Hard, Info for Calm. A rise is logged at once,
+	// unless trimming the heaps ends it. A fall is logged when it has lasted ten seconds. nil
+	// means no lines.
 	//
 	// The Logger may use the budget and its accounts. A goroutine of its own writes the lines about
 	// levels, so a Logger that blocks or panics stops nothing. It may write a last line while Stop

@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
@@ -24,13 +25,15 @@ const (
 // that are cheap to fill again have a low priority.
 //
 // f is called within some milliseconds of a rise of the level, once a second while it is not
-// [Calm], and once when it is Calm again. While the process itself is at its limit, f is called again as soon as all
-// have returned if off-heap memory was freed, and else after 5 ms, 10 ms and so on up to a second. It should give back Wanted bytes or what it can:
-// free blocks, or drop references. f runs in a goroutine of its own, never twice at once. Its context
-// ends after a second: then the next callback is called, and f is left out until it
-// returns. A panic of f is recovered and reported in [Stats].
+// [Calm], and once when it is Calm again. While the process itself is at its limit, f is called
+// again as soon as all have returned if off-heap memory was freed, and else after 5 ms, 10 ms and
+// so on up to a second. It should give back Wanted bytes or what it can: free blocks, or drop
+// references. f runs in a goroutine of its own, never twice at once. Its context ends after a
+// second: then the next callback is called, and f is left out until it returns. A panic of f is
+// recovered and reported in [Stats].
 //
-// The heaps are trimmed after each callback too, so f need not call Trim for what it frees to count.
+// The heaps are trimmed after each callback too, so f need not call Trim for what it frees to
+// count.
 //
 // f may call remove, and it may allocate. It may still run when remove or Stop returns. After
 // Stop OnPressure does nothing. It panics if f is nil.
@@ -50,9 +53,10 @@ func (b *Budget) notePressure(f figures) {
 	if !b.danger {
 		own = min(own, Soft) // Hard is the account's
 	}
-	p, shared := pressureOf(f, own, b.signals.at(now)), b.share(f)
+	room := f.limit - f.headroom
+	p, shared := pressure.Of(f.needed(), room, own, b.watch.Signaled(now)), b.share(f)
 	b.pressure = Pressure{max(p.Level, shared.Level), max(p.Wanted, shared.Wanted)}
-	b.rise = f.rise(b.pressure.Level)
+	b.rise = pressure.Rise(f.needed(), room, b.pressure.Level)
 	begins := p.Level == Hard && !b.danger
 	if begins {
 		b.pause = tickTime
@@ -61,16 +65,16 @@ func (b *Budget) notePressure(f figures) {
 	b.logLevel(now)
 	level := b.pressure.Level
 	rises, ends := level > before.Level || begins, level == Calm && before.Level > Calm
-	if again := level > Calm && !ahead(now, b.roundNext); !rises && !ends && !again {
+	if again := level > Calm && !pressure.Ahead(now, b.roundNext); !rises && !ends && !again {
 		return
 	}
 	b.roundNext = now.Add(roundTime)
 	b.rounds.wake()
 }
 
-// round trims the heaps and calls the callbacks. Ticks wake the next one: in danger the next tick does,
-// as Go's heap may grow by more in a second than there is. A round that has freed nothing makes
-// the pause after it twice as long.
+// round trims the heaps and calls the callbacks. Ticks wake the next one: in danger the next tick
+// does, as Go's heap may grow by more in a second than there is. A round that has freed nothing
+// makes the pause after it twice as long.
 func (b *Budget) round() (next time.Duration) {
 	before := b.system.offHeap()
 	defer func() {

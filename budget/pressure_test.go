@@ -11,6 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+	"github.com/freehold-go/freehold/internal/test/cgroups"
 )
 
 // calls is what callbacks were told, in order.
@@ -113,8 +116,8 @@ func TestCallbacksAreCalledAgainEachSecond(t *testing.T) {
 	})
 }
 
-// Go's heap grows by more in a second than is left. So callbacks that free are called again at once while
-// the process is at its limit, and those that do not ever more rarely.
+// Go's heap grows by more in a second than is left. So callbacks that free are called again at
+// once while the process is at its limit, and those that do not ever more rarely.
 func TestCallbacksAreCalledAgainAtOnceInDanger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFake(), newCalls()
@@ -241,7 +244,7 @@ func TestSignalsRaiseTheLevel(t *testing.T) {
 	f.change(func() { f.files = tree{machinePressure: "some total=200000\n"} })
 	f.tick(1)
 	c.want(t, "f soft 31")
-	f.change(func() { f.clock = f.clock.Add(signalTime) })
+	f.change(func() { f.clock = f.clock.Add(pressure.SignalTime) })
 	f.tick(1)
 	c.want(t, "f calm 0")
 }
@@ -250,18 +253,18 @@ func TestSignalsRaiseTheLevel(t *testing.T) {
 func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
 	const none, long, longer = "some total=0\n", "some total=5000000\n", "some total=6000000\n"
 	const own, other = app + "memory.pressure", pod + "other/memory.pressure"
-	here := v2.with(app+"memory.max", "max", pod+"memory.max", "max", own, none, other, long, machinePressure, longer)
-	there := here.with(groups, "0::/pod/other\n")
+	here := v2.With(app+"memory.max", "max", pod+"memory.max", "max", own, none, other, long, machinePressure, longer)
+	there := here.With(cgroups.Groups, "0::/pod/other\n")
 	f := newFake()
 	f.files = here
 	b := pressed(t, f, Options{})
 	for i, files := range []tree{ // stalls of another file are no signal
-		here, here.with(other, longer),
-		there, there.with(own, long),
-		there.with(other, unreadable), there.with(other, "?"),
-		there.with(groups, unreadable), there.with(groups, "0::/../x\n"),
-		there.with(other, ""), here.with(own, ""),
-		here, here.with(own, none),
+		here, here.With(other, longer),
+		there, there.With(own, long),
+		there.With(other, cgroups.Unreadable), there.With(other, "?"),
+		there.With(cgroups.Groups, cgroups.Unreadable), there.With(cgroups.Groups, "0::/../x\n"),
+		there.With(other, ""), here.With(own, ""),
+		here, here.With(own, none),
 	} {
 		f.change(func() { f.files = files })
 		for range ticksPerSearch + 1 {
@@ -271,7 +274,7 @@ func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
 			}
 		}
 	}
-	f.change(func() { f.files = here.with(own, long) })
+	f.change(func() { f.files = here.With(own, long) })
 	f.pass(calmTime)
 	if level := b.Stats().Pressure.Level; level != Soft {
 		t.Errorf("%v after a stall", level)

@@ -79,10 +79,9 @@ func TestAccountsBesideAreLeftAlone(t *testing.T) {
 // A search and a drain that were in vain take a tenth of the time at most. One that was not does
 // not keep the next one from it.
 func TestSearchesTakeAPartOfTheTime(t *testing.T) {
-	top := newAccount(t, nil, "top", 8<<20)
-	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	now := time.Unix(1e9, 0)
-	top.ledger.now = func() time.Time { now = now.Add(time.Second); return now }
+	top := newAccountAt(t, func() time.Time { now = now.Add(time.Second); return now }, nil, "top", 8<<20)
+	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	for range 3 {
 		for _, a := range []*Account{one, two} {
 			a.Free(mustAlloc(t, a, 6<<20)) // with the free pages of the other
@@ -92,7 +91,7 @@ func TestSearchesTakeAPartOfTheTime(t *testing.T) {
 	_, err := two.Alloc(4<<20, 8)
 	wantFull(t, err, top)
 	const least = (searchShare - 3) * time.Second // each look at the clock takes a second
-	if search, drain := top.searchNext.Sub(now), top.trimNext.Sub(now); search < least || drain < least {
+	if search, drain := top.searches.next.Sub(now), top.searches.drain.Sub(now); search < least || drain < least {
 		t.Errorf("the next search is in %v, the next drain in %v", search, drain)
 	}
 	one.Free(b)
@@ -100,10 +99,9 @@ func TestSearchesTakeAPartOfTheTime(t *testing.T) {
 
 // A few bytes take a page that is free elsewhere, also while the caches are not drained again.
 func TestRoomForLessThanAPage(t *testing.T) {
-	top := newAccount(t, nil, "top", 8<<20)
-	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	now := time.Unix(1e9, 0)
-	top.ledger.now = func() time.Time { return now }
+	top := newAccountAt(t, func() time.Time { return now }, nil, "top", 8<<20)
+	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	b := mustAlloc(t, one, 4<<20)
 	room := two.Stats().Room
 	mustTake(t, two, room)

@@ -13,33 +13,32 @@ package budget
 import (
 	"time"
 
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // Account returns the account of the process, for subsystems and tenants below it. The first call
 // makes it, and all return the same one. Close it before or after Stop: blocks stay until then.
 //
-// Its hard limit is what off-heap memory may take: the budget's limit less headroom, others, other
-// heaps, and what Go needs at least. It follows when one of these changes, as when the container
-// is resized, within 5 ms of that being found. Limits of SetLimits hold beside it, so the lower
-// one counts. A limit that falls below what is in use takes nothing away: the pressure rises,
-// and requests for more are refused. Before a request is refused for it, free memory of all heaps is
-// given back and Go's heap is collected, once a second at most: the caller waits for that.
+// Its hard limit is what off-heap memory may take: the budget's limit less headroom, others,
+// other heaps, and what Go needs at least. It follows when one of these changes, as when the
+// container is resized, within 5 ms of that being found. Limits of SetLimits hold beside it, so
+// the lower one counts. A limit that falls below what is in use takes nothing away: the pressure
+// rises, and requests for more are refused. Before a request is refused for it, free memory of
+// all heaps is given back and Go's heap is collected, once a second at most: the caller waits for
+// that.
 //
-// Its pressure is a part of the Budget's. When its soft limit is crossed, or a request refused, the
-// functions of OnPressure are called, which are those of [Budget.OnPressure], whichever of the
-// two methods they came by; the figures of their calls are in [Stats]. An account below has functions
-// of its own, for its own limits.
+// Its pressure is a part of the Budget's. When its soft limit is crossed, or a request refused,
+// the functions of OnPressure are called, which are those of [Budget.OnPressure], whichever of
+// the two methods they came by; the figures of their calls are in [Stats]. An account below has
+// functions of its own, for its own limits.
 //
 // Stop lifts the limit, and the functions are not called from then on.
 func (b *Budget) Account() *Account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.account == nil {
-		a := NewAccount(nil, &AccountOptions{Name: "process", Logger: b.options.Logger})
-		a.ledger.now = b.system.now
-		a.budget = b
-		b.account = a
+		b.account = makeAccount(nil, &AccountOptions{Name: "process", Logger: b.options.Logger}, b.system.now, b)
 		b.update()
 	}
 	return b.account
@@ -50,44 +49,20 @@ func (b *Budget) charged() int64 {
 	if b.account == nil {
 		return 0
 	}
-	b.account.ledger.mu.Lock()
-	defer b.account.ledger.mu.Unlock()
-	return b.account.ledger.committed
+	return b.account.node.Charged()
 }
 
 // share gives the account what is left by the figures, and returns its pressure. mu is held.
-func (b *Budget) share(f figures) Pressure {
+func (b *Budget) share(f figures) pressure.State {
 	if b.account == nil {
-		return Pressure{}
+		return pressure.State{}
 	}
 	left := f.limit - f.headroom - f.needed()
-	return b.account.follow(max(f.charged+left, 1)) // 0 would be no limit
+	return b.account.node.Follow(max(f.charged+left, 1)) // 0 would be no limit
 }
 
-// follow sets the limit by the budget, and returns the pressure.
-func (a *Account) follow(limit int64) Pressure {
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	a.followed = limit
-	a.hard = lower(a.asked, a.followed)
-	a.note()
-	return a.pressure
-}
-
-// follows returns the budget if it has set the hard limit.
-func (a *Account) follows() (b *Budget, ok bool) {
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	return a.budget, a.budget != nil && a.followed != 0 && a.hard == a.followed
-}
-
-// lower returns the lower of two limits, of which 0 is none.
-func lower(a, b int64) int64 {
-	if a == 0 || b == 0 {
-		return a + b
-	}
-	return min(a, b)
-}
+// wake has a tick begin.
+func (b *Budget) wake() { b.ticks.wake() }
 
 // relief is what is done before the account refuses a request. mu is held meanwhile.
 type relief struct {
@@ -102,7 +77,7 @@ func (b *Budget) relieve(enough func() bool) {
 	b.relief.mu.Lock()
 	defer b.relief.mu.Unlock()
 	began := b.system.now()
-	if enough() || ahead(began, b.relief.next) {
+	if enough() || pressure.Ahead(began, b.relief.next) {
 		return
 	}
 	b.system.trim()

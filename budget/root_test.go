@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/limits"
 )
 
 // rooted returns a budget with 1000 MiB available, of which Go needs 10, and its account. What
@@ -26,9 +28,7 @@ func rooted(t *testing.T, f *fake) (*Budget, *Account) {
 		if a == nil {
 			return others()
 		}
-		a.ledger.mu.Lock()
-		defer a.ledger.mu.Unlock()
-		return others() + a.ledger.committed
+		return others() + a.node.Charged()
 	}
 	b, err := start(Options{Limit: 1100 * mib, Headroom: 100 * mib}, s)
 	if err != nil {
@@ -228,8 +228,8 @@ func TestRelief(t *testing.T) {
 	}
 }
 
-// A charge waits for no lock of the budget's, however often it crosses: a tick holds that, and waits
-// for the ledger's.
+// A charge waits for no lock of the budget's, however often it crosses: a tick holds that, and
+// waits for the ledger's.
 func TestCrossingsDoNotWaitForATick(t *testing.T) {
 	f := newFake()
 	b, root := rooted(t, f)
@@ -332,7 +332,7 @@ func TestRefusalOfTheRootIsTold(t *testing.T) {
 	spare <- 500 * mib
 	wantFull(t, take(a, 900*mib), root)
 	c.want(t, "frees hard 926", "f hard 926") // which is not enough
-	f.change(func() { f.clock = f.clock.Add(refusedTime) })
+	f.change(func() { f.clock = f.clock.Add(limits.RefusedTime) })
 	b.tick()
 	c.want(t, "frees calm 0", "f calm 0")
 	give(a, 100*mib)
@@ -413,8 +413,8 @@ func TestRootInTheStats(t *testing.T) {
 	}
 }
 
-// Goroutines allocate below the root while its limit changes, for the figures and by the user, until
-// the budget is stopped.
+// Goroutines allocate below the root while its limit changes, for the figures and by the user,
+// until the budget is stopped.
 func TestRootTogether(t *testing.T) {
 	f := newFake()
 	b, root := rooted(t, f)

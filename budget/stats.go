@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
 // Stats is a snapshot of a [Budget]. Sizes are bytes, int64 on every system: a limit may be
@@ -39,23 +41,23 @@ type Stats struct {
 	Account AccountStats // of Budget.Account; its Name is "" before the first call of that
 }
 
-// Stats returns the budget's figures. Others are up to 100 ms old, and up to 3 s while
-// most of the limit is free. So are Short and Pressure as far as they depend on them. After Stop the settings are the restored ones, and Short and Pressure
-// those of the last look. It takes about a microsecond, and that of
-// Account.Stats if there is an account.
+// Stats returns the budget's figures. Others are up to 100 ms old, and up to 3 s while most of
+// the limit is free. So are Short and Pressure as far as they depend on them. After Stop the
+// settings are the restored ones, and Short and Pressure those of the last look. It takes about a
+// microsecond, and that of Account.Stats if there is an account.
 func (b *Budget) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.system.golang.read()
 	late, panics, panicked := b.callbacks.failed()
 	st := Stats{
-		Limit:    b.limit.bytes,
-		Source:   b.limit.source,
+		Limit:    b.watch.Limit(),
+		Source:   b.watch.Source(),
 		Headroom: b.headroom(),
-		Problem:  joined(joined(b.problem, b.taken), panicked),
+		Problem:  joined(joined(b.watch.Problem(), b.taken), panicked),
 
 		OffHeap: b.system.offHeap(),
-		Others:  b.others,
+		Others:  b.watch.Others(),
 		GoHeld:  g.held,
 		GoLive:  g.live,
 
@@ -91,10 +93,10 @@ func (b *Budget) String() string {
 func (st Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory budget of %s from %s: headroom %s, off-heap %s, others %s, Go %s",
-		formatSize(st.Limit), st.Source, formatSize(st.Headroom), formatSize(st.OffHeap), formatSize(st.Others), formatSize(st.GoHeld))
+		pressure.FormatSize(st.Limit), st.Source, pressure.FormatSize(st.Headroom), pressure.FormatSize(st.OffHeap), pressure.FormatSize(st.Others), pressure.FormatSize(st.GoHeld))
 	limit := "off"
 	if st.GoLimit != math.MaxInt64 {
-		limit = formatSize(st.GoLimit)
+		limit = pressure.FormatSize(st.GoLimit)
 	}
 	fmt.Fprintf(&b, "; GOMEMLIMIT %s%s", limit, users(st.UserLimit))
 	percent := "off"
@@ -103,7 +105,7 @@ func (st Stats) String() string {
 	}
 	fmt.Fprintf(&b, ", GOGC %s%s", percent, users(st.UserGC))
 	if st.Short > 0 {
-		fmt.Fprintf(&b, "; %s short", formatSize(st.Short))
+		fmt.Fprintf(&b, "; %s short", pressure.FormatSize(st.Short))
 	}
 	if st.Pressure.Level > Calm {
 		fmt.Fprintf(&b, "; pressure %v", st.Pressure.Level)

@@ -14,6 +14,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
 const (
@@ -144,13 +146,13 @@ func (f figures) needed() int64 {
 	return f.offHeap + f.others + goNeeds
 }
 
-// pace returns the time to the next tick of a process at rest. Of what takes memory only others do
-// not call for one. It grows with what is left: until the next tick they take all of that only if they grow by a third
-// of a headroom in 100 ms.
+// pace returns the time to the next tick of a process at rest. Of what takes memory only others
+// do not call for one. It grows with what is left: until the next tick they take all of that only
+// if they grow by a third of a headroom in 100 ms.
 func (f figures) pace() time.Duration {
 	left := f.limit - f.offHeap - f.others - f.golang.held
 	headrooms := left / max(f.headroom, 1)
-	return lookTime * time.Duration(min(max(3*headrooms-2, 1), int64(calmTime/lookTime)))
+	return pressure.LookTime * time.Duration(min(max(3*headrooms-2, 1), int64(calmTime/pressure.LookTime)))
 }
 
 // floor returns the least that Go's limit may be.

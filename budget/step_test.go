@@ -8,11 +8,6 @@ import (
 	"time"
 )
 
-const (
-	mib = 1 << 20
-	gib = 1 << 30
-)
-
 func TestStep(t *testing.T) {
 	none := setting{math.MaxInt64, 100}
 	off := func(limit int64) setting { return setting{limit, -1} }
@@ -138,6 +133,18 @@ func TestStep(t *testing.T) {
 				t.Errorf("\n got %+v\nwant %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// Where the limit is the user's, Go may keep what it holds.
+func TestNeeded(t *testing.T) {
+	f := figures{limit: 1100 * mib, headroom: 100 * mib, offHeap: 20 * mib, others: 3 * mib, golang: goFigures{held: 1001 * mib, outside: 2 * mib}, live: 100 * mib}
+	if got, want := f.needed(), int64(20+3+2+150)*mib; got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+	f.userLimit = true
+	if got, want := f.needed(), int64(20+3+1001)*mib; got != want {
+		t.Errorf("with a limit of the user's: %d, want %d", got, want)
 	}
 }
 

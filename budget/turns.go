@@ -10,6 +10,7 @@ package budget
 import (
 	"time"
 
+	"github.com/freehold-go/freehold/budget/internal/pressure"
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
@@ -42,7 +43,7 @@ func (t *turns) wake() {
 func (t *turns) within(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.now(); !t.runs && (!ahead(now, t.due) || t.due.Sub(now) > d) {
+	if now := t.now(); !t.runs && (!pressure.Ahead(now, t.due) || t.due.Sub(now) > d) {
 		t.start(d)
 	}
 }
@@ -102,11 +103,4 @@ func (t *turns) more(next time.Duration) bool {
 		t.start(next)
 	}
 	return false
-}
-
-// ahead reports whether t is later than now by the same clock: that of a bubble begins in the
-// year 2000.
-func ahead(now, t time.Time) bool {
-	d := t.Sub(now)
-	return 0 < d && d < 365*24*time.Hour
 }

@@ -20,7 +20,8 @@ func (t *turns) rest() {
 	}
 }
 
-// A turn that a bubble swallowed is made up for, and one that is due by its clock is not waited for.
+// A turn that a bubble swallowed is made up for, and one that is due by its clock is not waited
+// for.
 func TestTurnsInAndOutOfABubble(t *testing.T) {
 	ran := make(chan bool, 10)
 	w := turns{do: func() time.Duration { ran <- true; return 0 }, now: time.Now, after: afterFunc}
@@ -116,22 +117,6 @@ func TestOnCycle(t *testing.T) {
 	for end := time.Now().Add(5 * time.Minute); told.Load() < 3; runtime.GC() {
 		if time.Now().After(end) {
 			t.Fatalf("%d collections told, want 3", told.Load())
-		}
-	}
-}
-
-// Times of one clock are ahead of it by less than a year.
-func TestAhead(t *testing.T) {
-	bubble, outside := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		now, t time.Time
-		want   bool
-	}{
-		{outside, outside.Add(1), true}, {outside, outside, false}, {outside, outside.Add(-1), false},
-		{outside, time.Time{}, false}, {outside, bubble, false}, {bubble, outside, false},
-	} {
-		if ahead(tt.now, tt.t) != tt.want {
-			t.Errorf("%v is ahead of %v: %t", tt.t, tt.now, !tt.want)
 		}
 	}
 }

@@ -25,6 +25,6 @@ type (
 	Pages      struct{} // of a heap
 	Records    struct{} // of package watch; the Pages of its own memory come after
 	Space      struct{} // the addresses of all heaps, or of all metadata
-	Ledger     struct{} // of a tree of accounts
+	Ledger     struct{} // of a tree of limits
 	Leaf       struct{} // all others; a goroutine that holds one takes no other lock
 )

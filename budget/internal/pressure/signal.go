@@ -1,13 +1,15 @@
-// Signals: what the system says of memory that is short.
+// Signals: the kernel's signs that memory is short.
 //
-// PSI (pressure stall information) says for how long tasks waited for memory: those of the
-// cgroup, or of the machine. Looks find when that passes a part of a window. The kernel has triggers
-// for that, but without CAP_SYS_RESOURCE it looks each 2 s itself, and who waits for one blocks a thread.
+// PSI (pressure stall information) has the time for which tasks of the cgroup, or of the machine,
+// have waited for memory. A look compares its growth with a part of a window. The kernel has
+// triggers for that, but without CAP_SYS_RESOURCE it checks them only each 2 s, and waiting for one
+// blocks a thread.
 //
-// The events of a cgroup count how often it was at its limits. Page cache alone brings it
-// there, in any container that reads files. So they are a signal only while the rest is at the limit too.
+// The events of a cgroup count how often it was at its limits. Page cache alone brings a cgroup
+// there, in any container that reads files. So events are a signal only while the memory that the
+// kernel cannot drop is at the limit too.
 
-package budget
+package pressure
 
 import (
 	"errors"
@@ -23,28 +25,28 @@ import (
 const (
 	stallWindow = 2 * time.Second
 	stallTime   = 100 * time.Millisecond
-	// A signal holds until the next may have come.
-	signalTime = stallWindow + stallWindow/4
+	// SignalTime is how long a signal holds: until the next one may have come.
+	SignalTime = stallWindow + stallWindow/4
 
 	machinePressure = "proc/pressure/memory"
 )
 
 // signals is the state of the system's signals.
 type signals struct {
-	until [Hard + 1]time.Time // of each level; then it is over
+	until [Hard + 1]time.Time // when the signal of each level ends
 
 	stall  stall
 	events map[string]int64 // of the cgroup's memory.events, at the last look
-	group  string           // whose events they are
+	group  string           // the directory that events is from
 }
 
-// raise notes a signal.
-func (s *signals) raise(l Level, now time.Time) { s.until[l] = now.Add(signalTime) }
+// raise notes a signal of a level.
+func (s *signals) raise(l Level, now time.Time) { s.until[l] = now.Add(SignalTime) }
 
 // at returns the level of the signals at a time.
 func (s *signals) at(now time.Time) Level {
 	for l := Hard; l > Calm; l-- {
-		if ahead(now, s.until[l]) {
+		if Ahead(now, s.until[l]) {
 			return l
 		}
 	}
@@ -57,11 +59,11 @@ type stall struct {
 	total time.Duration
 }
 
-// observe takes the total of stalls so far, and reports whether that is found.
+// observe takes the total of stalls so far, and reports whether the last window had enough of them.
 func (s *stall) observe(now time.Time, total time.Duration) bool {
 	age := now.Sub(s.began).Abs() // a bubble's clock is years behind
 	stalled := min(total-s.total, 2*stallWindow)
-	// A look of a process at rest may be later than the window's end. Then the mean counts.
+	// A process at rest looks more rarely than once a window. Then the mean counts.
 	fired := age <= 2*stallWindow && stalled >= stallTime && stalled*stallWindow >= stallTime*age
 	if fired || total < s.total || age >= stallWindow {
 		s.began, s.total = now, total
@@ -69,20 +71,21 @@ func (s *stall) observe(now time.Time, total time.Duration) bool {
 	return fired
 }
 
-// pressureFile returns the file of PSI that is closest to the process, or "" if there is
-// none. That of before stays while it cannot be understood, or the cgroup is not known.
-func (m machine) pressureFile(before string) string {
-	levels, err := sysmem.Levels(m.files)
+// pressureFile returns the file of PSI that is closest to the process, or "" if there is none.
+// The file of the last search stays while it cannot be understood, or while the cgroup is not
+// known.
+func (m Machine) pressureFile(before string) string {
+	levels, err := sysmem.Levels(m.Files)
 	if err != nil && len(levels) == 0 && before != "" {
 		return before
 	}
 	for _, l := range levels {
 		file := path.Join(l.Dir, "memory.pressure")
-		if l.Own && l.V2 && (isStall(m.files, file) || file == before && exists(m.files, file)) {
+		if l.Own && l.V2 && (isStall(m.Files, file) || file == before && exists(m.Files, file)) {
 			return file
 		}
 	}
-	if isStall(m.files, machinePressure) {
+	if isStall(m.Files, machinePressure) {
 		return machinePressure
 	}
 	return ""
@@ -98,7 +101,7 @@ func exists(files fs.FS, file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// stallTotal returns for how long some task has waited so far:
+// stallTotal returns the time for which some task has waited so far:
 //
 //	some avg10=0.00 avg60=0.00 avg300=0.00 total=707001525
 func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
@@ -115,8 +118,8 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 	return 0, false
 }
 
-// observeEvents raises the level for what is new in the events of the limit's cgroup. Full
-// says that what the kernel cannot drop is at the limit.
+// observeEvents raises the level for new events of the limit's cgroup. full says that the memory
+// which the kernel cannot drop is at the limit.
 func (s *signals) observeEvents(files fs.FS, l limit, full bool, now time.Time) {
 	if l.group == nil || !l.group.V2 {
 		return

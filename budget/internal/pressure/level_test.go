@@ -1,4 +1,4 @@
-package budget
+package pressure
 
 import (
 	"fmt"
@@ -8,51 +8,56 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-func TestPressureOf(t *testing.T) {
-	// 1000 bytes of a MiB are available, soft begins at 850 and hard at 1000; a level stays down to 31 less.
-	f := figures{limit: 1100 * mib, headroom: 100 * mib, others: 40 * mib, golang: goFigures{outside: 10 * mib}, live: 100 * mib} // floor 160
-	slack := int64(1000*mib) / calmShare
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+func TestOf(t *testing.T) {
+	// Soft begins at 850 MiB and hard at 1000. A level stays down to 31 MiB less.
+	const room = 1000 * mib
+	slack := int64(room) / SlackShare
 	tests := []struct {
-		offHeap          int64 // MiB
+		needed           int64 // MiB
 		before, signaled Level
 		want             Level
 		wanted           int64
 	}{
-		{0, Calm, Calm, Calm, 0},
-		{650, Calm, Calm, Calm, 0},
-		{651, Calm, Calm, Soft, 1*mib + slack},
-		{651, Soft, Calm, Soft, 1*mib + slack},
-		{640, Soft, Calm, Soft, slack}, // not down to calm yet
-		{640, Hard, Calm, Soft, slack},
-		{618, Soft, Calm, Calm, 0},
-		{800, Calm, Calm, Soft, 150*mib + slack},
-		{801, Calm, Calm, Hard, 151*mib + slack},
-		{801, Soft, Calm, Hard, 151*mib + slack},
-		{790, Hard, Calm, Hard, 140*mib + slack},
-		{768, Hard, Calm, Soft, 118*mib + slack},
-		{5000, Calm, Calm, Hard, 4350*mib + slack},
-		{0, Calm, Soft, Soft, slack},
-		{0, Soft, Hard, Hard, slack},
-		{801, Calm, Soft, Hard, 151*mib + slack},
-		{700, Calm, Hard, Hard, 50*mib + slack},
+		{200, Calm, Calm, Calm, 0},
+		{850, Calm, Calm, Calm, 0},
+		{851, Calm, Calm, Soft, 1*mib + slack},
+		{851, Soft, Calm, Soft, 1*mib + slack},
+		{840, Soft, Calm, Soft, slack}, // not down to calm yet
+		{840, Hard, Calm, Soft, slack},
+		{818, Soft, Calm, Calm, 0},
+		{1000, Calm, Calm, Soft, 150*mib + slack},
+		{1001, Calm, Calm, Hard, 151*mib + slack},
+		{1001, Soft, Calm, Hard, 151*mib + slack},
+		{990, Hard, Calm, Hard, 140*mib + slack},
+		{968, Hard, Calm, Soft, 118*mib + slack},
+		{5200, Calm, Calm, Hard, 4350*mib + slack},
+		{200, Calm, Soft, Soft, slack},
+		{200, Soft, Hard, Hard, slack},
+		{1001, Calm, Soft, Hard, 151*mib + slack},
+		{900, Calm, Hard, Hard, 50*mib + slack},
 	}
 	for _, tt := range tests {
-		f.offHeap = tt.offHeap * mib
-		if got := pressureOf(f, tt.before, tt.signaled); got != (Pressure{tt.want, tt.wanted}) {
-			t.Errorf("%d MiB after %v, signaled %v: %+v, want %v %d", tt.offHeap, tt.before, tt.signaled, got, tt.want, tt.wanted)
+		if got := Of(tt.needed*mib, room, tt.before, tt.signaled); got != (State{tt.want, tt.wanted}) {
+			t.Errorf("%d MiB after %v, signaled %v: %+v, want %v %d", tt.needed, tt.before, tt.signaled, got, tt.want, tt.wanted)
 		}
 	}
 }
 
-// A limit of the user's may let Go keep what it holds.
-func TestPressureWithALimitOfTheUser(t *testing.T) {
-	f := figures{limit: 1100 * mib, headroom: 100 * mib, golang: goFigures{held: 1001 * mib}}
-	if got := pressureOf(f, Calm, Calm); got.Level != Calm {
-		t.Errorf("%+v", got)
-	}
-	f.userLimit = true
-	if got := pressureOf(f, Calm, Calm); got.Level != Hard {
-		t.Errorf("%+v", got)
+// The level rises with the byte after Rise, and not before.
+func TestRise(t *testing.T) {
+	const room = 1000 * mib
+	for _, needed := range []int64{0, 840 * mib, 990 * mib} {
+		for _, from := range []Level{Calm, Soft} {
+			level := func(needed int64) Level { return Of(needed, room, from, Calm).Level }
+			if at := needed + Rise(needed, room, from); level(at) > from || level(at+1) <= from {
+				t.Errorf("from %v at %d: %v at %d, and %v after it", from, needed, level(at), at, level(at+1))
+			}
+		}
 	}
 }
 
@@ -76,19 +81,19 @@ func TestSignalsEnd(t *testing.T) {
 	want(Calm)
 	s.raise(Hard, now)
 	want(Hard)
-	now = now.Add(signalTime - 1)
+	now = now.Add(SignalTime - 1)
 	want(Hard)
 	s.raise(Soft, now) // while Hard holds
 	want(Hard)
 	now = now.Add(1) // and it does not hold for longer
 	want(Soft)
-	now = now.Add(signalTime)
+	now = now.Add(SignalTime)
 	want(Calm)
 	s.raise(Soft, now)
 	want(Soft)
 	s.raise(Hard, now)
 	want(Hard)
-	now = now.Add(signalTime)
+	now = now.Add(SignalTime)
 	want(Calm)
 }
 
@@ -149,15 +154,15 @@ func TestPressureFile(t *testing.T) {
 	}{
 		{tree{}, ""},
 		{v2, ""},
-		{v2.with(app+"memory.pressure", psi, pod+"memory.pressure", psi, machinePressure, psi), app + "memory.pressure"},
-		{v2.with(pod+"memory.pressure", psi, machinePressure, psi), machinePressure}, // the parent is not the process's own
-		{v2.with(app+"memory.pressure", "?", machinePressure, psi), machinePressure},
-		{v1.with(machinePressure, psi), machinePressure},
-		{v1.with(v1group+"memory.pressure", psi, machinePressure, psi), machinePressure}, // version 1 has no such file of the kernel's
-		{v1.with(machinePressure, unreadable), ""},
+		{v2.With(app+"memory.pressure", psi, pod+"memory.pressure", psi, machinePressure, psi), app + "memory.pressure"},
+		{v2.With(pod+"memory.pressure", psi, machinePressure, psi), machinePressure}, // the parent is not the process's own
+		{v2.With(app+"memory.pressure", "?", machinePressure, psi), machinePressure},
+		{v1.With(machinePressure, psi), machinePressure},
+		{v1.With(v1group+"memory.pressure", psi, machinePressure, psi), machinePressure}, // version 1 has no such file of the kernel's
+		{v1.With(machinePressure, unreadable), ""},
 	}
 	for i, tt := range tests {
-		if got := (machine{files: tt.files}).pressureFile(""); got != tt.want {
+		if got := (Machine{Files: tt.files}).pressureFile(""); got != tt.want {
 			t.Errorf("%d: %q, want %q", i, got, tt.want)
 		}
 	}
@@ -211,8 +216,8 @@ func TestEventsOfACgroup(t *testing.T) {
 
 // The events so far of a cgroup that is mounted at the root are those of before, too.
 func TestEventsOfACgroupAtTheRoot(t *testing.T) {
-	files := v2.with(mounts, "31 24 0:27 /pod/app / rw - cgroup2 cgroup2 rw\n", "memory.max", "300000", "memory.events", "max 5\n")
-	l, err := machine{files: files}.groupLimit(gib, nil)
+	files := v2.With(mounts, "31 24 0:27 /pod/app / rw - cgroup2 cgroup2 rw\n", "memory.max", "300000", "memory.events", "max 5\n")
+	l, err := Machine{Files: files}.groupLimit(gib, nil)
 	if err != nil || l.source != "/memory.max" {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -222,7 +227,7 @@ func TestEventsOfACgroupAtTheRoot(t *testing.T) {
 	if got := s.at(now); got != Calm {
 		t.Errorf("%v", got)
 	}
-	s.observeEvents(files.with("memory.events", "max 6\n"), l, true, now)
+	s.observeEvents(files.With("memory.events", "max 6\n"), l, true, now)
 	if got := s.at(now); got != Hard {
 		t.Errorf("%v after one more", got)
 	}

@@ -1,4 +1,4 @@
-package budget
+package pressure
 
 import (
 	"errors"
@@ -30,8 +30,8 @@ func TestFindLimit(t *testing.T) {
 		{"option above the machine", 1 << 21, "", tree{}, 1 << 20, 1 << 20, "physical memory", "Options.Limit of 2MiB is above the 1MiB of physical memory"},
 		{"option above both", 1 << 21, "", v2, 1 << 20, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "above the 976.6KiB of /sys"},
 		{"option above both, and the machine is less", 1 << 21, "", v2, 900 << 10, 900 << 10, "physical memory", "above the 900KiB of physical memory"},
-		{"option above all, of version 2", math.MaxInt64, "", v2.with(app+"memory.max", "max", pod+"memory.max", "max"), 0, math.MaxInt64, "Options.Limit", ""},
-		{"option above all, of version 1", math.MaxInt64, "", v1.with(v1group+"memory.limit_in_bytes", "9223372036854771712", v1group+"memory.stat", "hierarchical_memory_limit 9223372036854771712"), 0, math.MaxInt64, "Options.Limit", ""},
+		{"option above all, of version 2", math.MaxInt64, "", v2.With(app+"memory.max", "max", pod+"memory.max", "max"), 0, math.MaxInt64, "Options.Limit", ""},
+		{"option above all, of version 1", math.MaxInt64, "", v1.With(v1group+"memory.limit_in_bytes", "9223372036854771712", v1group+"memory.stat", "hierarchical_memory_limit 9223372036854771712"), 0, math.MaxInt64, "Options.Limit", ""},
 		{"option where nothing is known", 500, "", tree{}, 0, 500, "Options.Limit", ""},
 		{"variable", 0, "900KiB", v2, 4000000, 900 << 10, "FREEHOLD_MEMORY_LIMIT", ""},
 		{"variable above the cgroup's", 0, "1MiB", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "FREEHOLD_MEMORY_LIMIT of 1MiB is above the 976.6KiB of"},
@@ -42,11 +42,11 @@ func TestFindLimit(t *testing.T) {
 		{"cgroup", 0, "", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},
 		{"cgroup, physical memory is unknown", 0, "", v2, 0, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},
 		{"cgroup above physical memory", 0, "", v2, 1000000, 750000, "3/4 of physical memory", ""},
-		{"cgroup is malformed", 0, "", v2.with(app+"memory.max", "?", pod+"memory.max", "?"), 4000000, 3000000, "3/4 of physical memory", `memory.max: "?", want`},
+		{"cgroup is malformed", 0, "", v2.With(app+"memory.max", "?", pod+"memory.max", "?"), 4000000, 3000000, "3/4 of physical memory", `memory.max: "?", want`},
 		{"no cgroups", 0, "", tree{}, 4000000, 3000000, "3/4 of physical memory", ""},
 		{"a machine without memory", 0, "", tree{}, -1, 0, "", "physical memory: -1 bytes"},
 		{"nothing", 0, "", tree{}, 0, 0, "", "set Options.Limit or FREEHOLD_MEMORY_LIMIT; physical memory: no figure"},
-		{"nothing, and a malformed cgroup", 0, "", v2.with(app+"memory.max", "?", pod+"memory.max", "max"), 0, 0, "", `memory.max: "?", want`},
+		{"nothing, and a malformed cgroup", 0, "", v2.With(app+"memory.max", "?", pod+"memory.max", "max"), 0, 0, "", `memory.max: "?", want`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestLimitOfAGroupIsKnownWhileALowerOneHolds(t *testing.T) {
 	if err != nil || first.bytes != 500 {
 		t.Errorf("%+v, %v", first, err)
 	}
-	files := v2.with(app+"memory.max", unreadable)
+	files := v2.With(app+"memory.max", unreadable)
 	if got, err := machineOf(files, "", 4000000).findLimit(1500000, first.groups); got.bytes != 1000000 || err == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -95,25 +95,25 @@ type growing struct {
 func (g growing) Open(name string) (fs.File, error) {
 	if strings.HasSuffix(name, "memory.usage_in_bytes") {
 		*g.used++
-		return g.with(name, strconv.Itoa(*g.used)).Open(name)
+		return g.With(name, strconv.Itoa(*g.used)).Open(name)
 	}
 	return g.tree.Open(name)
 }
 
 // Two equal limits of a level are compared with the same use, so their order decides.
 func TestLimitsOfALevelCompare(t *testing.T) {
-	files := growing{v1.with(v1group+"memory.stat", "hierarchical_memory_limit 1000000\n"), new(int)}
-	got, err := machine{files: files}.groupLimit(1<<30, nil)
+	files := growing{v1.With(v1group+"memory.stat", "hierarchical_memory_limit 1000000\n"), new(int)}
+	got, err := Machine{Files: files}.groupLimit(1<<30, nil)
 	if want := "/" + v1group + "memory.limit_in_bytes"; got.source != want || err != nil {
 		t.Errorf("limit of %s, %v, want %s", got.source, err, want)
 	}
 }
 
-func machineOf(files tree, variable string, physical int64) machine {
-	return machine{
-		files:     files,
-		lookupEnv: func(name string) (string, bool) { return variable, name == Environment && variable != "" },
-		physical: func() (int64, error) {
+func machineOf(files tree, variable string, physical int64) Machine {
+	return Machine{
+		Files:     files,
+		LookupEnv: func(name string) (string, bool) { return variable, name == Environment && variable != "" },
+		Physical: func() (int64, error) {
 			if physical == 0 {
 				return 0, errNoFigure
 			}

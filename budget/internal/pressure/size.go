@@ -1,6 +1,6 @@
-// Sizes: bytes as GOMEMLIMIT is written.
+// Sizes: bytes as text, in the units of GOMEMLIMIT.
 
-package budget
+package pressure
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// units of GOMEMLIMIT, the largest first, so that B comes after those that end in it.
+// units are GOMEMLIMIT's, the largest first. B is last, since the others end in it too.
 var units = []struct {
 	suffix string
 	bytes  int64
@@ -37,8 +37,8 @@ func parseSize(s string) (int64, error) {
 	return int64(n) * unit, nil
 }
 
-// formatSize returns a size to a tenth, with the largest unit of which that is one.
-func formatSize(n int64) string {
+// FormatSize returns a size with one decimal, in the largest unit that is not above it.
+func FormatSize(n int64) string {
 	for _, u := range units {
 		one := u.bytes - u.bytes/20480 // 1023.95 of the next smaller unit
 		if n >= one || n <= -one {

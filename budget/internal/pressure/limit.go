@@ -2,11 +2,11 @@
 //
 //	Options.Limit > FREEHOLD_MEMORY_LIMIT > cgroups below physical memory > 3/4 of physical memory
 //
-// The first two are lowered to what the system has: it kills a process that takes more. All
-// of it is looked for again while the budget runs: a container may be resized, and a process
-// moved. The limit of a cgroup on the process's path stays while its file cannot be understood.
+// The first two are lowered to the memory that the system has, since it kills a process that takes
+// more. A Watch searches again and again: a container may be resized, and a process moved. The
+// limit of a cgroup on the process's path stays while its file cannot be understood.
 
-package budget
+package pressure
 
 import (
 	"errors"
@@ -16,8 +16,11 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-// Environment is the variable with the process's limit, as GOMEMLIMIT is written: 512MiB.
+// Environment is the variable with the process's limit.
 const Environment = "FREEHOLD_MEMORY_LIMIT"
+
+// ErrNoLimit is matched by the error of a search that finds no limit in any source.
+var ErrNoLimit = errors.New("no memory limit found: set Options.Limit or " + Environment)
 
 // A machine's other processes, and the kernel, have the rest of physical memory.
 const (
@@ -32,22 +35,22 @@ type limit struct {
 	group  *sysmem.Level  // whose limit it is; nil if it is not a cgroup's
 	groups []sysmem.Limit // of the process's path
 
-	ungiven bool // a part of physical memory, which nothing says is the process's
+	ungiven bool // the limit is a part of physical memory
 }
 
-// machine is what the limit is found by: tests have their own.
-type machine struct {
-	files     fs.FS // the root directory
-	lookupEnv func(string) (string, bool)
-	physical  func() (int64, error)
+// Machine is the system, or a test's own.
+type Machine struct {
+	Files     fs.FS // the root directory
+	LookupEnv func(string) (string, bool)
+	Physical  func() (int64, error)
 }
 
-// findLimit returns the process's limit. It has found one unless bytes is 0; the error is
-// what is wrong with other sources, or with this. before are the groups of the last search.
-func (m machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
+// findLimit returns the process's limit, or bytes 0 if there is none. The error describes mistakes
+// in sources. before has the groups of the last search.
+func (m Machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 	asked := limit{bytes: option, source: "Options.Limit"}
 	if option == 0 {
-		value, ok := m.lookupEnv(Environment)
+		value, ok := m.LookupEnv(Environment)
 		if !ok || value == "" {
 			return m.systemLimit(before)
 		}
@@ -58,7 +61,7 @@ func (m machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 		asked = limit{bytes: n, source: Environment}
 	}
 	least := asked
-	if physical, err := m.physical(); err == nil && 0 < physical && physical < least.bytes {
+	if physical, err := m.Physical(); err == nil && 0 < physical && physical < least.bytes {
 		least = limit{bytes: physical, source: "physical memory"}
 	}
 	group, problem := m.groupLimit(least.bytes, before)
@@ -70,14 +73,14 @@ func (m machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 		least.source = asked.source
 	} else {
 		problem = errors.Join(problem, fmt.Errorf("%s of %s is above the %s of %s",
-			asked.source, formatSize(asked.bytes), formatSize(least.bytes), least.source))
+			asked.source, FormatSize(asked.bytes), FormatSize(least.bytes), least.source))
 	}
 	return least, problem
 }
 
 // systemLimit returns the limit that the system sets.
-func (m machine) systemLimit(before []sysmem.Limit) (limit, error) {
-	physical, physicalErr := m.physical()
+func (m Machine) systemLimit(before []sysmem.Limit) (limit, error) {
+	physical, physicalErr := m.Physical()
 	if physicalErr == nil && physical <= 0 {
 		physicalErr = fmt.Errorf("%d bytes", physical)
 	}
@@ -97,22 +100,22 @@ func (m machine) systemLimit(before []sysmem.Limit) (limit, error) {
 	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
 }
 
-// groupLimit returns the limit of the level that leaves the least memory, among those of at most
-// some bytes. While the levels are not known, they are those of before.
-func (m machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
-	levels, err := sysmem.Levels(m.files)
+// groupLimit returns the limit of the level that leaves the least memory. Limits above most bytes
+// do not count. While the levels cannot be read, the levels of the last search hold.
+func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
+	levels, err := sysmem.Levels(m.Files)
 	if errors.Is(err, fs.ErrNotExist) && len(before) == 0 {
 		return limit{}, nil // a system without cgroups
 	}
 	limits, limitsErr := before, error(nil)
 	if err == nil || len(levels) > 0 {
-		limits, limitsErr = sysmem.Limits(m.files, levels, before)
+		limits, limitsErr = sysmem.Limits(m.Files, levels, before)
 	}
 	least := limit{groups: limits}
 	var leastLeft, used int64
 	for i, g := range limits {
-		if i == 0 || g.Dir != limits[i-1].Dir { // or two limits of a level would not compare
-			used, _ = g.Used(m.files)
+		if i == 0 || g.Dir != limits[i-1].Dir { // so that two limits of one level compare
+			used, _ = g.Used(m.Files)
 		}
 		if g.Bytes > most {
 			continue
@@ -124,19 +127,19 @@ func (m machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 	return least, errors.Join(err, limitsErr)
 }
 
-// residentOf returns the resident bytes that count against a limit: those of its cgroup, or
-// of the process. It is 0 where the system does not tell.
-func (m machine) residentOf(l limit) int64 {
+// residentOf returns the resident bytes that count against a limit: of its cgroup, or of the
+// process. It is 0 where the system does not tell.
+func (m Machine) residentOf(l limit) int64 {
 	if l.group != nil {
-		if n, ok := l.group.Used(m.files); ok {
+		if n, ok := l.group.Used(m.Files); ok {
 			return n
 		}
 	}
-	return residentBytes(m.files)
+	return residentBytes(m.Files)
 }
 
-// residentBytes returns the process's resident memory that is no file's: anonymous and
-// shared memory. It is 0 where the system does not tell.
+// residentBytes returns the process's anonymous and shared resident memory, without mapped files.
+// It is 0 where the system does not tell.
 func residentBytes(files fs.FS) int64 {
 	stat, _ := sysmem.Stat(files, "proc/self/status")
 	return stat["RssAnon"] + stat["RssShmem"]

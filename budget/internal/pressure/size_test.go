@@ -1,4 +1,4 @@
-package budget
+package pressure
 
 import (
 	"math"
@@ -30,7 +30,7 @@ func TestFormatSize(t *testing.T) {
 		1<<30 + 1: "1.0GiB", 1<<30 - 52428: "1.0GiB", 1<<30 - 52429: "1023.9MiB", 52429 - 1<<30: "-1023.9MiB",
 		1<<20 - 51: "1.0MiB", 1<<20 - 52: "1023.9KiB",
 	} {
-		if got := formatSize(n); got != want {
+		if got := FormatSize(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -1,0 +1,146 @@
+// Charges: the use of each node on the way up, and its limits.
+//
+// A charge goes up from the node that it is for. Each node on the way must have room, or no node is
+// charged. With one mutex for the tree no node is above its limit for an instant, and no charge
+// fails because of another charge that fails too. A charge is for fresh pages, which take a hundred
+// times longer to fault in, so the mutex is no bottleneck (BenchmarkCharge).
+
+package limits
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+)
+
+// Refusal says why a charge was refused.
+type Refusal struct {
+	Node  *Node // that has no room: the one that was charged, or one above it
+	Bytes int64 // of the charge, with slack
+	Limit int64 // of the node; math.MaxInt64 if there is none
+}
+
+// Charge charges bytes to n and the nodes above it, or none of them and returns why.
+func (n *Node) Charge(bytes int64) *Refusal {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	if full := n.full(bytes, 0); full != nil {
+		return full.refusal(bytes)
+	}
+	for x := n; x != nil; x = x.parent {
+		x.used += bytes
+		x.peak = max(x.peak, x.used)
+		x.note()
+	}
+	n.tree.charged += bytes
+	return nil
+}
+
+// MayCharge returns why a charge of bytes that must leave slack bytes free would be refused, or
+// nil.
+func (n *Node) MayCharge(bytes, slack int64) *Refusal {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	if full := n.full(bytes, slack); full != nil {
+		return full.refusal(bytes + slack)
+	}
+	return nil
+}
+
+// Refund takes bytes off n and the nodes above it.
+func (n *Node) Refund(bytes int64) {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	for x := n; x != nil; x = x.parent {
+		x.used -= bytes
+		x.note()
+	}
+	n.tree.charged -= bytes
+}
+
+// Full returns the first node on the way up that has no room for bytes, or nil.
+func (n *Node) Full(bytes int64) *Node {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	return n.full(bytes, 0)
+}
+
+// full is Full for bytes that must leave slack bytes free. tree.mu is held.
+func (n *Node) full(bytes, slack int64) *Node {
+	for x := n; x != nil; x = x.parent {
+		if bytes > 0 && bytes+slack > x.most()-x.used {
+			return x
+		}
+	}
+	return nil
+}
+
+// most returns the most that n may be charged. Sums must not overflow where it has no limit.
+// tree.mu is held.
+func (n *Node) most() int64 { return cmp.Or(n.hard, math.MaxInt64) }
+
+func (n *Node) refusal(bytes int64) *Refusal { return &Refusal{n, bytes, n.most()} }
+
+// SetLimits sets the soft and the hard limit. 0 is none.
+func (n *Node) SetLimits(soft, hard int64) {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	n.asked = [2]int64{soft, hard}
+	n.limit()
+	n.note()
+}
+
+// Follow sets a hard limit beside the one of SetLimits and returns the state then. The lower one of
+// the two holds. 0 is none.
+func (n *Node) Follow(limit int64) pressure.State {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	n.followed = limit
+	n.limit()
+	n.note()
+	return n.state
+}
+
+// limit finds the limits that hold, and where the levels begin and end. tree.mu is held.
+func (n *Node) limit() {
+	n.hard = lower(n.asked[1], n.followed)
+	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)
+	hard := n.hard - n.hard/pressure.SlackShare
+	n.marks = [2]pressure.Mark{pressure.MarkAt(n.soft), pressure.MarkAt(hard)}
+	n.marks[0].Begin = min(n.marks[0].Begin, n.marks[1].Begin)
+	n.marks[0].End = min(n.marks[0].End, n.marks[1].End)
+}
+
+// Follows reports whether the hard limit is the one of Follow.
+func (n *Node) Follows() bool {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	return n.followed != 0 && n.hard == n.followed
+}
+
+// lower returns the lower one of two limits.
+func lower(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+// Lowest returns the lowest hard limit of n and the nodes above it, or 0 if there is none.
+func (n *Node) Lowest() int64 {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	least := int64(0)
+	for x := n; x != nil; x = x.parent {
+		least = lower(least, x.hard)
+	}
+	return least
+}
+
+// Charged returns the bytes that are charged to all nodes of the tree.
+func (n *Node) Charged() int64 {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	return n.tree.charged
+}

@@ -1,0 +1,16 @@
+// Package limits is a tree of limits: how many bytes each node and those below it have used, how
+// many they may use, and how short each is.
+//
+//	process  1 GiB         used of a node = its own charges + used of the nodes below
+//	+- search  600 MiB
+//	|  +- tenant a  400 MiB
+//	|  +- tenant b  400 MiB
+//	+- ingest  200 MiB
+//
+//	tree.go     nodes, their names and their parents
+//	charge.go   charges, refunds and limits
+//	state.go    the state of a node after each change, and refused requests
+//
+// The package knows neither heaps nor budgets: a node tells its Watcher of its state. It starts no
+// goroutine or timer, and frees nothing.
+package limits

@@ -1,0 +1,100 @@
+// Level: how short memory is.
+
+package pressure
+
+import "math"
+
+// Level is how short memory is.
+type Level int
+
+// The levels, in order.
+const (
+	Calm Level = iota // there is enough
+	Soft              // memory should be given back
+	Hard              // the limit is reached
+)
+
+var levelNames = [...]string{"calm", "soft", "hard"}
+
+// String returns "calm", "soft" or "hard".
+func (l Level) String() string { return levelNames[min(max(l, Calm), Hard)] }
+
+// State is a level, and how many bytes must become free for it to be Calm.
+type State struct {
+	Level  Level
+	Wanted int64 // 0 if the level is Calm
+}
+
+const (
+	// SoftPercent is the part of a limit above which the level is Soft, unless a caller says
+	// otherwise.
+	SoftPercent = 85
+	// SlackShare is the part of a limit by which use must fall below a level's begin before the
+	// level ends. So use that goes up and down by little changes no level.
+	SlackShare = 32
+)
+
+// Mark is where a level begins and ends: it begins when use is above Begin, and ends when use is
+// not above End.
+type Mark struct{ Begin, End int64 }
+
+// MarkAt returns the Mark that begins at a number of bytes. 0 bytes means never.
+func MarkAt(begin int64) Mark {
+	if begin == 0 {
+		return Mark{math.MaxInt64, math.MaxInt64}
+	}
+	return Mark{begin, begin - begin/SlackShare}
+}
+
+// LevelOf returns the level for used bytes after a level before.
+func LevelOf(used int64, before Level, soft, hard Mark) Level {
+	passed := func(l Level, m Mark) bool {
+		if before >= l {
+			return used > m.End
+		}
+		return used > m.Begin
+	}
+	switch {
+	case passed(Hard, hard):
+		return Hard
+	case passed(Soft, soft):
+		return Soft
+	}
+	return Calm
+}
+
+// marks returns where the levels of a process begin and end that may use room bytes:
+//
+//	|<- room: limit less headroom ---------------------------->|
+//	| off-heap memory | others | Go's floor |                 |
+//	                                    85%: soft         100%: hard
+//
+// Memory that Go holds above its floor does not count, since a lower limit takes it away.
+func marks(room int64) (soft, hard Mark) {
+	slack := room / SlackShare
+	begin := room / 100 * SoftPercent
+	return Mark{begin, begin - slack}, Mark{room, room - slack}
+}
+
+// Of returns the state of a process that needs some bytes of its room, after a level before. The
+// level is at least signaled, which is the kernel's: only the kernel knows of other processes.
+func Of(needed, room int64, before, signaled Level) State {
+	soft, hard := marks(room)
+	s := State{Level: max(LevelOf(needed, before, soft, hard), signaled)}
+	if s.Level > Calm {
+		s.Wanted = max(needed-soft.Begin, 0) + room/SlackShare
+	}
+	return s
+}
+
+// Rise returns by how many bytes the need may grow before the level rises.
+func Rise(needed, room int64, from Level) int64 {
+	soft, hard := marks(room)
+	switch from {
+	case Calm:
+		return soft.Begin - needed
+	case Soft:
+		return hard.Begin - needed
+	}
+	return math.MaxInt64
+}

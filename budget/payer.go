@@ -1,0 +1,161 @@
+// Payer: an account as its heap sees it. The heap charges the pages that it takes, and before a
+// charge is refused the accounts that share the limit give back free pages.
+
+package budget
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/limits"
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/lockrank"
+	"github.com/freehold-go/freehold/internal/pages"
+)
+
+const (
+	// trimPause is the least time between two drains of the caches of accounts that share a limit.
+	trimPause = 10 * time.Millisecond
+	// searchShare is the part of the time that drains, and searches that find too little, may take.
+	searchShare = 10
+)
+
+// FullError is the error of a request that would take an account above its hard limit. It matches
+// freehold.ErrOutOfMemory. Find it with errors.As.
+type FullError struct {
+	Account *Account // that is full: the one that was asked, or one above it
+	Bytes   int64    // of the request; for a small block, with the bytes that it must leave free: see Account
+	Limit   int64    // of the full account; math.MaxInt64 if there is none
+}
+
+// Error says which account is full.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%v: account %q: %d bytes more would exceed the limit of %d", pages.ErrOutOfMemory, e.Account.Name(), e.Bytes, e.Limit)
+}
+
+// Unwrap returns freehold.ErrOutOfMemory.
+func (e *FullError) Unwrap() error { return pages.ErrOutOfMemory }
+
+// leader moves the limit of an account. The Budget is the leader of the process's account.
+type leader interface {
+	tick()                      // sets the limit by the present figures
+	wake()                      // has a tick soon
+	relieve(enough func() bool) // makes room until it is enough
+	OnPressure(priority int, f func(context.Context, Pressure)) (remove func())
+}
+
+// leads returns the account's leader if the hard limit that holds is the leader's, or nil.
+func (a *Account) leads() leader {
+	if a.leader == nil || !a.node.Follows() {
+		return nil
+	}
+	return a.leader
+}
+
+// payer implements pages.Payer.
+type payer struct{ a *Account }
+
+func (p payer) Charge(bytes int) error { return fullError(p.a.node.Charge(int64(bytes))) }
+func (p payer) Refund(bytes int)       { p.a.node.Refund(int64(bytes)) }
+
+func (p payer) MayCharge(bytes, slack int) error {
+	return fullError(p.a.node.MayCharge(int64(bytes), int64(slack)))
+}
+
+// Limit returns the lowest limit of the account and of those above it.
+func (p payer) Limit() int { return int(min(p.a.node.Lowest(), math.MaxInt)) }
+
+// fullError returns a refusal as an error.
+func fullError(r *limits.Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return &FullError{accountOf(r.Node), r.Bytes, r.Limit}
+}
+
+func accountOf(n *limits.Node) *Account { return n.Watcher().(watcher).a }
+
+// MakeRoom is called when the heap was refused bytes and has given back its own free pages. It
+// reports whether another try may help.
+func (p payer) MakeRoom(bytes int) bool {
+	n, node := int64(bytes), p.a.node
+	enough := func() bool { return node.Full(n) == nil }
+	if full := node.Full(n); full != nil {
+		if l := accountOf(full).leads(); l != nil {
+			l.tick()
+		}
+	}
+	began := node.Now()
+	full, shared := node.Refuse(n, began)
+	if full == nil {
+		return true
+	}
+	a := accountOf(full)
+	searched := shared && a.search(bytes, began, enough)
+	if l := a.leads(); l != nil {
+		l.relieve(enough)
+		return true
+	}
+	return searched
+}
+
+// searches is when the accounts that share a limit may be searched for free pages again.
+type searches struct {
+	mu    lockrank.Mutex[lockrank.Leaf] // guards the fields below
+	next  time.Time
+	drain time.Time // and their caches be drained
+}
+
+// search has a and the accounts below give back up to n bytes of free pages, until it is enough,
+// and then the free blocks of their caches. It reports false if it is too soon for a search.
+func (a *Account) search(n int, began time.Time, enough func() bool) bool {
+	a.searches.mu.Lock()
+	due, drain := !pressure.Ahead(began, a.searches.next), !pressure.Ahead(began, a.searches.drain)
+	a.searches.mu.Unlock()
+	if !due {
+		return false
+	}
+	a.each(enough, func(other *Account) { other.h.Purge(n) })
+	if enough() {
+		return true
+	}
+	searched := a.node.Now()
+	if drain {
+		a.trim(enough)
+	}
+	ended := a.node.Now()
+	a.searches.mu.Lock()
+	defer a.searches.mu.Unlock()
+	a.searches.next = searched.Add(searchShare * searched.Sub(began))
+	if drain {
+		a.searches.drain = ended.Add(max(trimPause, searchShare*ended.Sub(searched)))
+	}
+	return true
+}
+
+// trim trims the heaps of a and of the accounts below until it is enough.
+func (a *Account) trim(enough func() bool) {
+	a.each(enough, func(other *Account) { other.h.TrimSpare() })
+}
+
+// each calls f for a and the accounts below, in the order in which they were made, until it is
+// enough.
+func (a *Account) each(enough func() bool, f func(*Account)) {
+	eachAccount(func(other *Account) {
+		if other.node.IsIn(a.node) && !enough() {
+			f(other)
+		}
+	})
+}
+
+// eachAccount calls f for the open accounts of the process, in the order in which they were made.
+func eachAccount(f func(*Account)) {
+	heap.EachPayer(func(p pages.Payer) {
+		if p, ok := p.(payer); ok {
+			f(p.a)
+		}
+	})
+}
