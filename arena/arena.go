@@ -97,7 +97,6 @@ type Arena struct {
 	options Options            // with the defaults filled in
 	next    int                // size of the next chunk, in bytes
 	parent  freehold.Allocator // nil if the arena is fixed
-	member  *membership        // in a Registry; nil if in none
 	keeper  *Recycler          // the Recycler that made the arena, or nil
 	state   state
 	gone    atomic.Bool // set by Close, for containers over the arena
@@ -270,7 +269,6 @@ func (a *Arena) Reserve(size int) error {
 		return err
 	}
 	a.use(i)
-	a.publish()
 	return nil
 }
 
@@ -296,7 +294,6 @@ func (a *Arena) trim(maxBytes int) {
 	if len(a.chunks) == 0 {
 		a.next = 0
 	}
-	a.publish()
 }
 
 // Close ends all blocks and returns all memory to the parent, one Free per chunk. Later calls that
@@ -342,7 +339,6 @@ func (a *Arena) close() {
 	a.chunks, a.regions, a.endings, a.reserved = nil, nil, nil, 0
 	a.state = closed
 	a.gone.Store(true)
-	a.leaveRegistry()
 	owners.Closed(a)
 }
 

@@ -183,17 +183,3 @@ func BenchmarkRequest(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkFind looks up one of 1000 arenas.
-func BenchmarkFind(b *testing.B) {
-	var r arena.Registry
-	var ids []arena.ID
-	for range 1000 {
-		ids = append(ids, r.Add("a", arena.New(freehold.Pages(), nil)))
-	}
-	for i := range b.N {
-		if _, ok := r.Find(ids[i%1000]); !ok {
-			b.Fatal("not found")
-		}
-	}
-}

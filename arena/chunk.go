@@ -67,7 +67,6 @@ func (a *Arena) allocSlow(size, align int, zeroed bool) ([]byte, error) {
 		a.leave()
 		a.enter(old, oldTop)
 	}
-	a.publish()
 	return b, nil
 }
 

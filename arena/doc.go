@@ -17,7 +17,6 @@
 //     [NewFixed] makes one in the caller's []byte, without a parent.
 //   - [Shared] serves any goroutine from a chunk per processor. It can be reset while other
 //     goroutines allocate and read.
-//   - [Registry] names arenas of either kind by numbers that can be stored off-heap.
 //   - [Recycler] is a pool of idle arenas, which keep their memory for a while.
 //
 // A chunk is the unit of memory that an arena takes from its parent, the

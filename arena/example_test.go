@@ -128,48 +128,6 @@ func ExampleArena_Rewind() {
 	// 0 bytes used
 }
 
-// An ID may be stored off-heap, unlike a Go pointer.
-func ExampleRegistry() {
-	var arenas arena.Registry
-	type session struct {
-		Arena arena.ID
-		Count int
-	}
-	a := arena.New(freehold.Default(), nil)
-	s := freehold.Must(freehold.New[session](a))
-	s.Arena = arenas.Add("session", a)
-
-	id := s.Arena
-	found, ok := arenas.Find(id)
-	fmt.Println(found == a, ok)
-	a.Close()
-	_, ok = arenas.Find(id)
-	fmt.Println(ok)
-	// Output:
-	// true true
-	// false
-}
-
-func ExampleRegistry_Summary() {
-	var arenas arena.Registry
-	for _, name := range []string{"requests", "index"} {
-		a := arena.New(freehold.Default(), nil)
-		defer a.Close()
-		arenas.Add(name, a)
-		freehold.Must(a.Alloc(len(name)<<10, 8))
-	}
-	fmt.Println(arenas.Len(), "arenas")
-	// fmt.Print(arenas.Summary()) prints
-	//
-	//	              id         used     reserved  name
-	//	         1000000         8192         8192  "requests"
-	//	         2000001         5120         5120  "index"
-	//	           total        13312        13312  2 arenas
-
-	// Output:
-	// 2 arenas
-}
-
 func ExampleRecycler() {
 	arenas := arena.NewRecycler(freehold.Default(), nil)
 	defer arenas.Close()

@@ -126,7 +126,6 @@ func (a *Arena) rewind(m *Mark) {
 		a.enter(m.current, m.top)
 	}
 	a.filled = m.filled
-	a.publish()
 }
 
 // isStale reports whether m is stale.

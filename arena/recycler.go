@@ -159,8 +159,6 @@ func (r *Recycler) pop(startBytes int) *Arena {
 // its blocks afterwards; most uses of an idle arena panic. Put panics if a is nil, did not come
 // from this Recycler or is idle already; of two concurrent Puts of a one panics. For a closed arena
 // it is a no-op.
-//
-// Put removes a from its [Registry].
 func (r *Recycler) Put(a *Arena) {
 	if a == nil {
 		arg.Panicf("arena.Recycler.Put", "a is nil")
@@ -175,7 +173,6 @@ func (r *Recycler) Put(a *Arena) {
 	if !a.put.CompareAndSwap(false, true) { // another goroutine puts it concurrently
 		refusePut("arena.Recycler.Put")
 	}
-	a.leaveRegistry()
 	a.Reset()
 	a.trim(r.options.MaxArenaBytes)
 	for _, old := range r.push(a) {

@@ -242,18 +242,6 @@ func TestRecyclerOverALimit(t *testing.T) {
 	r.Put(get(t, r, 9000))
 }
 
-func TestRecyclerLeavesTheRegistry(t *testing.T) {
-	var registry Registry
-	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: -1})
-	defer r.Close()
-	a := get(t, r, 0)
-	id := registry.Add("a", a)
-	r.Put(a)
-	if _, ok := registry.Find(id); ok {
-		t.Error("an idle arena is found")
-	}
-}
-
 // TestRecyclerDecays: idle arenas are closed, by the clock of a synctest bubble.
 func TestRecyclerDecays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

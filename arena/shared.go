@@ -85,7 +85,6 @@ type Shared struct {
 
 	mu     sync.Mutex  // guards the fields below
 	closed atomic.Bool // changes under mu
-	member *membership // in a Registry; nil if in none
 
 	// Each chunk with memory is in chunks, and in either the table or exactly one of the lists
 	// below.

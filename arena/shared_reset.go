@@ -202,10 +202,6 @@ func (s *Shared) Close() {
 	if s.spareBytes() < s.reserved && !s.readers.Advance().Passed() {
 		arg.Panicf("arena.Shared.Close", "a guard is held that may protect its blocks")
 	}
-	if s.member != nil {
-		s.member.end()
-		s.member = nil
-	}
 	s.closed.Store(true)
 	owners.Closed(s)
 	for _, c := range s.chunks {

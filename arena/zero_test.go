@@ -31,7 +31,6 @@ func TestZeroValues(t *testing.T) {
 	} {
 		wantPanic(t, "freehold: arena.Shared."+call+": zero value: arena.NewShared makes a Shared", use)
 	}
-	wantPanic(t, "freehold: arena.Registry.AddShared: zero value: arena.NewShared makes a Shared", func() { new(Registry).AddShared("", &s) })
 	if b := make([]byte, 8); s.Owns(b) || s.Live() != 0 || s.Stats() != (SharedStats{}) {
 		t.Errorf("owns %t, %+v", s.Owns(b), s.Stats())
 	}
@@ -45,8 +44,6 @@ func TestZeroValues(t *testing.T) {
 func TestNilParents(t *testing.T) {
 	wantPanic(t, "freehold: arena.New: parent is nil", func() { New(nil, nil) })
 	wantPanic(t, "freehold: arena.Recycler.Put: a is nil", func() { NewRecycler(freehold.Pages(), nil).Put(nil) })
-	wantPanic(t, "freehold: arena.Registry.Add: a is nil", func() { new(Registry).Add("", nil) })
-	wantPanic(t, "freehold: arena.Registry.AddShared: s is nil", func() { new(Registry).AddShared("", nil) })
 	wantPanic(t, "freehold: arena.NewShared: parent is nil", func() { NewShared(nil, nil) })
 	wantPanic(t, "freehold: arena.NewRecycler: parent is nil", func() { NewRecycler(nil, nil) })
 	wantPanic(t, "freehold: arena.NewRecycler: RecyclerOptions.MaxArenaBytes -1, want 0 or more", func() {

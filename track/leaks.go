@@ -57,8 +57,8 @@ func Leaks() []Leak {
 // which has a report on standard error for the first of each stack too, once the
 // collector has found it.
 //
-// A reachable owner is not dropped: one in a global variable, in an arena.Registry, or a
-// heap whose freed memory has yet to decay.
+// A reachable owner is not dropped: one in a global variable, or a heap whose freed
+// memory has yet to decay.
 func DroppedOwners() []Dropped {
 	var all []Dropped
 	for _, d := range owners.All() {

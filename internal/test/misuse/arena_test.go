@@ -104,51 +104,6 @@ var arenaPrograms = []program{
 	{"use of an arena by two goroutines", caught{race: races},
 		inArena(func(w *world, a *arena.Arena) { atOnce(func() { take(a) }, func() { take(a) }) }),
 		inArena(func(w *world, a *arena.Arena) { atOnce(func() { take(a) }, func() {}) })},
-	{"Find of an ID whose arena is closed", always(answersNo),
-		func(w *world) {
-			var r arena.Registry
-			a := arena.New(w.a, nil)
-			id := r.Add("", a)
-			a.Close()
-			r.Add("", arena.New(w.a, nil)) // in the same slot
-			_, ok := r.Find(id)
-			w.no = !ok
-		},
-		func(w *world) {
-			var r arena.Registry
-			a := arena.New(w.a, nil)
-			_, ok := r.Find(r.Add("", a))
-			w.no = !ok
-			a.Close()
-		}},
-	{"Find of another registry's ID", always(answersNo),
-		func(w *world) {
-			var r, other arena.Registry
-			r.Add("", arena.New(w.a, nil))
-			_, ok := r.Find(other.Add("", arena.New(w.a, nil)))
-			w.no = !ok
-		},
-		func(w *world) {
-			var r arena.Registry
-			a := arena.New(w.a, nil)
-			_, ok := r.Find(r.Add("", a))
-			w.no = !ok
-			a.Close()
-		}},
-	{"Add of an arena to two registries", always(panics("in a registry already")),
-		func(w *world) {
-			var r, other arena.Registry
-			a := arena.New(w.a, nil)
-			r.Add("first", a)
-			other.Add("", a)
-		},
-		func(w *world) {
-			var r, other arena.Registry
-			a := arena.New(w.a, nil)
-			r.Remove(r.Add("first", a))
-			other.Add("", a)
-			a.Close()
-		}},
 	{"Put of an arena into another Recycler", always(panics("did not come from this Recycler")),
 		func(w *world) {
 			arena.NewRecycler(w.a, nil).Put(freehold.Must(arena.NewRecycler(w.a, nil).Get(0)))

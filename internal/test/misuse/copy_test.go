@@ -26,7 +26,6 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[alloctest.Allocator](),
 		reflect.TypeFor[arena.Arena](),
 		reflect.TypeFor[arena.Shared](),
-		reflect.TypeFor[arena.Registry](),
 		reflect.TypeFor[arena.Recycler](),
 		reflect.TypeFor[pool.Blocks](),
 		reflect.TypeFor[pool.BlocksCache](),

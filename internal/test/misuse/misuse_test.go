@@ -44,7 +44,7 @@ var families = []family{
 	{"Typed memory", typedPrograms},
 	{"Sizes, alignments and options", argumentPrograms},
 	{"Wrappers", wrapperPrograms},
-	{"arena.Arena, Registry and Recycler", arenaPrograms},
+	{"arena.Arena and Recycler", arenaPrograms},
 	{"arena.Shared", sharedPrograms},
 	{"Package pool", poolPrograms},
 	{"Package hashmap", hashmapPrograms},
