@@ -5,7 +5,8 @@
 //	               a file without     owner, permissions,
 //	               a name             a name, rename
 //
-// A device, a pipe, or a file that is reached through a descriptor is written in place.
+// A device, a pipe, a file that is reached through a descriptor, or one that is a mount of its own is
+// written in place.
 package atomicfile
 
 import (
@@ -46,7 +47,8 @@ var (
 // Create begins a file that replaces the one at path. Symbolic links are followed,
 // also to a file that does not exist. A device or a pipe is written at once, and so is a
 // file whose path is a descriptor, such as /dev/stdout: it may have no name, and who holds
-// the descriptor would not see another file. The error is that of the system if the file
+// the descriptor would not see another file. A file that is a mount of its own, as containers have
+// them, cannot be renamed over, so it is written at once too. The error is that of the system if the file
 // may not be written, or if its directory cannot take another one.
 func Create(path string) (*File, error) {
 	if path == "" {
@@ -71,7 +73,7 @@ func Create(path string) (*File, error) {
 			return nil, err
 		}
 		f.old = info
-		if !info.Mode().IsRegular() || ofDescriptors(dirOf(path)) {
+		if !info.Mode().IsRegular() || ofDescriptors(dirOf(path)) || isMount(path) {
 			f.File, f.inPlace = existing, true
 			return f, nil
 		}
@@ -97,7 +99,7 @@ func Create(path string) (*File, error) {
 func (f *File) Path() string { return f.path }
 
 // InPlace reports whether what is written goes to the path at once: it leads to no
-// regular file, or is a descriptor.
+// regular file, or is a descriptor or a mount.
 func (f *File) InPlace() bool { return f.inPlace }
 
 // Overwrites reports whether writing changes a regular file before Commit. A reader of
@@ -177,7 +179,9 @@ func (f *File) name(give func(name string) error) error {
 }
 
 // Commit closes the file and gives it its path. It has the permissions of the file
-// that it replaces and, if the system allows it, the owner. After an error that
+// that it replaces, on Linux its access control list and extended attributes in the user namespace
+// too, and, if the system allows it, the owner. The setuid and setgid bits stay if the process is root's,
+// as when root writes to a file. After an error that
 // file is unchanged, and the new one is discarded. A regular file that was written in
 // place ends where the last Write did.
 func (f *File) Commit() error {
@@ -189,8 +193,7 @@ func (f *File) Commit() error {
 		return f.commitInPlace()
 	}
 	if f.old != nil {
-		keepOwner(f.File, f.old)
-		if err := f.Chmod(f.old.Mode().Perm()); err != nil {
+		if err := f.keepAttributes(); err != nil {
 			return err
 		}
 	}

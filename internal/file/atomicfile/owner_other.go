@@ -2,6 +2,4 @@
 
 package atomicfile
 
-import "os"
-
-func keepOwner(*os.File, os.FileInfo) {}
+func (f *File) keepAttributes() error { return f.Chmod(f.old.Mode().Perm()) }

@@ -3,13 +3,23 @@
 package atomicfile
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
 )
 
-// keepOwner gives f the owner of another file, if that is allowed.
-func keepOwner(f *os.File, of os.FileInfo) {
-	if st, ok := of.Sys().(*syscall.Stat_t); ok {
-		_ = f.Chown(int(st.Uid), int(st.Gid))
+// keepAttributes gives f what the old file has: the owner if that is allowed, else the group if that
+// is, the mode, and the extended attributes.
+func (f *File) keepAttributes() error {
+	if st, ok := f.old.Sys().(*syscall.Stat_t); ok && f.Chown(int(st.Uid), int(st.Gid)) != nil {
+		_ = f.Chown(-1, int(st.Gid))
 	}
+	kept := fs.ModePerm | fs.ModeSticky
+	if os.Geteuid() == 0 {
+		kept |= fs.ModeSetuid | fs.ModeSetgid
+	}
+	if err := f.Chmod(f.old.Mode() & kept); err != nil {
+		return err
+	}
+	return copyXattrs(f.File, f.path)
 }

@@ -1,9 +1,12 @@
 package atomicfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -44,6 +47,82 @@ func TestTheOwnerStays(t *testing.T) {
 	if s := info.Sys().(*syscall.Stat_t); s.Uid != 1234 || s.Gid != 5678 {
 		t.Errorf("the owner is %d:%d, not that of the old file", s.Uid, s.Gid)
 	}
+}
+
+// The attributes of the old file are those of the new one: the special bits of its mode, its access
+// control list, whose mask the mode has as the group's bits, and those of the user namespace. A list
+// that the directory gives to new files is not the old file's.
+func TestTheAttributesStay(t *testing.T) {
+	const access = "system.posix_acl_access"
+	// Entries of a list: tag, permissions, and whose they are.
+	list := func(mask uint16) (b []byte) {
+		b = binary.LittleEndian.AppendUint32(b, 2)
+		for _, e := range [][3]uint32{{1, 6, math.MaxUint32}, {2, 6, 1234}, {4, 4, math.MaxUint32}, {16, uint32(mask), math.MaxUint32}, {32, 0, math.MaxUint32}} {
+			b = binary.LittleEndian.AppendUint16(b, uint16(e[0]))
+			b = binary.LittleEndian.AppendUint16(b, uint16(e[1]))
+			b = binary.LittleEndian.AppendUint32(b, e[2])
+		}
+		return b
+	}
+	get := func(path, name string) string {
+		b := make([]byte, 1000)
+		n, err := unix.Getxattr(path, name, b)
+		if err != nil {
+			return err.Error()
+		}
+		return string(b[:n])
+	}
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		if err := unix.Setxattr(dir, "system.posix_acl_default", list(7), 0); err != nil {
+			t.Skip("a file system without lists: ", err)
+		}
+		listed, plain := filepath.Join(dir, "listed"), filepath.Join(dir, "plain")
+		write(t, listed, "old")
+		write(t, plain, "old")
+		filetest.Must(t, unix.Setxattr(listed, access, list(6), 0), unix.Setxattr(listed, "user.some", []byte("value"), 0),
+			unix.Setxattr(listed, "user.empty", nil, 0), unix.Removexattr(plain, access), os.Chmod(plain, 0o640|fs.ModeSticky))
+		if os.Geteuid() == 0 {
+			filetest.Must(t, os.Chmod(plain, 0o755|fs.ModeSticky|fs.ModeSetuid|fs.ModeSetgid))
+		}
+		before := freehold.Must(os.Stat(plain)).Mode()
+		for _, path := range []string{listed, plain} {
+			filetest.Must(t, create(t, path, "new").Commit())
+		}
+		if got := get(listed, access); got != string(list(6)) {
+			t.Errorf("the access control list is %x, want %x", got, list(6))
+		}
+		if some, empty := get(listed, "user.some"), get(listed, "user.empty"); some != "value" || empty != "" {
+			t.Errorf("user.some is %q, user.empty %q", some, empty)
+		}
+		if got := get(plain, access); got != unix.ENODATA.Error() {
+			t.Errorf("a file without an access control list has %q", got)
+		}
+		if got := freehold.Must(os.Stat(plain)).Mode(); got != before {
+			t.Errorf("the mode is %v, want %v", got, before)
+		}
+
+		// One that was removed meanwhile has none to keep.
+		f := create(t, plain, "new")
+		filetest.Must(t, os.Remove(plain), f.Commit())
+		want(t, dir, map[string]string{"listed": "new", "plain": "new"})
+	})
+}
+
+// A file that is a mount of its own cannot be renamed over. Containers have files so.
+func TestAMountIsWrittenInPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "old, and longer than the new one")
+	if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
+		t.Skip(err)
+	}
+	defer unix.Unmount(path, unix.MNT_DETACH)
+	f := create(t, path, "new")
+	if !f.InPlace() || !f.Overwrites() {
+		t.Errorf("in place %t, overwrites %t", f.InPlace(), f.Overwrites())
+	}
+	filetest.Must(t, f.Commit())
+	want(t, filepath.Dir(path), map[string]string{"file": "new"})
 }
 
 // As many links as the system allows lead to a file, and one more is too many.
