@@ -395,8 +395,14 @@ func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 // where there is no input. No file is lost then. A /dev/null opened for both reading and
 // writing cannot be told from a closed stream.
 func TestSortWithoutStreams(t *testing.T) {
-	in := filepath.Join(t.TempDir(), "in")
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
 	filetest.Must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
+	link := func(stream string) string { // two links, of which one is relative
+		first, second := filepath.Join(dir, stream), filepath.Join(dir, "to-"+stream)
+		filetest.Must(t, os.Symlink("/dev/"+stream, first), os.Symlink(stream, second))
+		return second
+	}
 	for _, tt := range []struct {
 		how, args string
 		want      int
@@ -416,6 +422,8 @@ func TestSortWithoutStreams(t *testing.T) {
 		{"<&-", "-o " + in + " " + in + " -", cli.Misused},
 		{"<&-", "-o " + in + " /dev/stdin", cli.Misused},
 		{"<&-", "-o " + in + " /dev/fd/0", cli.Misused},
+		{"<&-", "-o " + in + " " + link("stdin"), cli.Misused},
+		{">&-", "-o " + link("stdout") + " " + in, cli.Misused},
 		{"<&-", "-o " + in + " " + in, cli.OK},
 		{"<>/dev/null", "-o " + in, cli.Misused},
 		{"</dev/null", "-o " + in, cli.OK},

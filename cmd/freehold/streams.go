@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -36,15 +37,35 @@ func (s closedStream) fail(op string) error {
 func (s closedStream) Read([]byte) (int, error)  { return 0, s.fail("read") }
 func (s closedStream) Write([]byte) (int, error) { return 0, s.fail("write") }
 
-// mayOpen returns an error if path names a closed standard stream.
+// mayOpen returns an error if path leads to a standard stream that is closed.
 func mayOpen(path string) error {
-	for i, stream := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
-		switch path {
-		case stream.Name(), fmt.Sprint("/dev/fd/", i), fmt.Sprint("/proc/self/fd/", i):
-			if closed(stream) {
-				return closedStream{stream}.fail("open")
-			}
+	for _, stream := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if closed(stream) && leadsTo(path, stream) {
+			return closedStream{stream}.fail("open")
 		}
 	}
 	return nil
+}
+
+// leadsTo reports whether path, or a symbolic link that it leads to, is a name of a standard stream.
+func leadsTo(path string, stream *os.File) bool {
+	fd := fmt.Sprint(stream.Fd())
+	own, _ := filepath.EvalSymlinks("/proc/self/fd")
+	for range 40 { // as many links as Linux follows
+		dir, name := filepath.Split(path)
+		if path == stream.Name() || name == fd && dir == "/dev/fd/" {
+			return true
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil && name == fd && real == own {
+			return true
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return false
+		}
+		if path = to; !filepath.IsAbs(to) {
+			path = dir + to
+		}
+	}
+	return false
 }
