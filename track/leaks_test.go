@@ -129,10 +129,16 @@ func TestWriteLeaks(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
 	}
-	track.SetSampleRate(1000)
-	b.Reset()
-	if err := track.WriteLeaks(&b); err != nil || !strings.Contains(b.String(), " stacks, estimated from one in 1000 bytes\n") {
-		t.Errorf("%v, %s", err, b.String())
+	for rate, want := range map[int]string{
+		0:    `^freehold: \d+ blocks, \d+ bytes live, by \d+ stacks\n`,
+		2:    `^freehold: about .* stacks, estimated from one in 2 bytes\n`,
+		1000: `^freehold: about .* stacks, estimated from one in 1000 bytes\n`,
+	} {
+		track.SetSampleRate(rate)
+		b.Reset()
+		if err := track.WriteLeaks(&b); err != nil || !regexp.MustCompile(want).MatchString(b.String()) {
+			t.Errorf("rate %d: %v, %s", rate, err, b.String())
+		}
 	}
 	for n := range 2 {
 		if err := track.WriteLeaks(full(n)); err != io.ErrShortWrite {
@@ -176,7 +182,7 @@ func TestWriteStats(t *testing.T) {
 		`^ +live +blocks +resident +committed +refused calls  heap\n`,
 		`\n +(112|144) +1 +\d+ +\d+ +1  "` + name + `"\n`,
 		`\n +\d+ +\d+ +\d+ +\d+ +` + fmt.Sprint(refusals) + `  total\n +live +blocks +peak +allocations +frees  tag\n`,
-		`\n +\d+ +\d+ +100 +\d+ +\d+  "` + name + ` tag"\n`,
+		`\n +\d+ +1 +100 +2 +1  "` + name + ` tag"\n`,
 		fmt.Sprintf(`\n +live +entries +hits +misses +evicted  cache\n +%d +%d +250 +750 +%d  "%s cache"\n`, st.Live, st.Len, st.Evicted, name),
 	} {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
@@ -384,6 +390,20 @@ func TestAtExit(t *testing.T) {
 				t.Errorf("FREEHOLD_DEBUG=%s: %q in\n%s", mode, text, errs)
 			}
 		}
+	}
+}
+
+// A program without leaks is told so.
+func TestAtExitWithoutLeaks(t *testing.T) {
+	if child.Is(t) {
+		h := freehold.NewHeap(nil)
+		h.Free(direct(h))
+		h.Close()
+		track.AtExit()
+		return
+	}
+	if _, got, err := child.Run(t, "FREEHOLD_DEBUG=leak"); err != nil || got != "freehold: no live block was recorded\n" {
+		t.Errorf("%v, %q", err, got)
 	}
 }
 

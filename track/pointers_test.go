@@ -86,6 +86,8 @@ func TestCheckPointersFindsWhatUnsafeCodeStores(t *testing.T) {
 			t.Fatalf("the word is not among %v", all)
 		case found.Word != uintptr(unsafe.Pointer(value)) || found.Heap != "planted":
 			t.Errorf("%+v", *found)
+		case from == h && functionOf(found.Stack) != t.Name():
+			t.Errorf("the stack begins with %s, not with the caller", functionOf(found.Stack))
 		}
 		for _, part := range []string{`heap "planted": byte `, " looks like a pointer into the Go heap\nallocated at:\n\t", "track_test.TestCheckPointersFindsWhatUnsafeCodeStores\n\t\t", "pointers_test.go:"} {
 			if s := found.String(); !strings.Contains(s, part) {

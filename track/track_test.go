@@ -74,13 +74,14 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: name})
 	defer h.Close()
 	limited := freehold.NewLimit(h, 1<<20)
+	ways := []freehold.Allocator{h, limited}
 	var blocks [][]byte
-	for range 300 { // fast paths and slow ones
-		blocks = append(blocks, direct(h))
+	for i := range 300 { // fast paths and slow ones
+		blocks = append(blocks, direct(ways[i%2]))
 		typed(limited)
 	}
-	for _, b := range blocks[:100] {
-		h.Free(b)
+	for i, b := range blocks[:100] {
+		ways[i%2].Free(b)
 	}
 	account := budget.NewAccount(nil, &budget.AccountOptions{Name: name + " account"})
 	defer account.Close()
