@@ -127,6 +127,9 @@ func TestAllocator(t *testing.T) {
 		t.Errorf("%d bytes for 1 MiB again and again", a.Allocated())
 	}
 	panics.Want(t, "freehold: z.Allocator.Allocate: size 1073741825, want 1073741824 at most", func() { a.Allocate(a.MaxAlloc() + 1) })
+	if err := try(func() { a.Allocate(a.MaxAlloc()) }); !errors.Is(err, freehold.ErrOutOfMemory) { // the heap's limit
+		t.Errorf("the largest size: %v", err)
+	}
 
 	var none *z.Allocator
 	none.Release()
@@ -176,6 +179,21 @@ func TestAllocatorPool(t *testing.T) {
 	var none *z.AllocatorPool
 	none.Return(none.Get(10, "g"))
 	none.Release()
+}
+
+// An idle Allocator keeps 400 MiB at most, and nearly that.
+func TestAllocatorPoolKeepsAPartOfALargeAllocator(t *testing.T) {
+	const most, chunk = 400 << 20, 4 << 20
+	p := z.NewAllocatorPool(1)
+	defer p.Release()
+	a := p.Get(chunk, "")
+	for a.Allocated() < most+10*chunk { // which is not touched, so it takes no memory
+		a.Allocate(chunk / 2)
+	}
+	p.Return(a)
+	if n := a.Allocated(); n > most || n < most-chunk {
+		t.Errorf("%d bytes are kept, want about %d", n, most)
+	}
 }
 
 // An Allocator that is returned a second time must not be two goroutines'.
