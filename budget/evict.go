@@ -18,7 +18,7 @@ const (
 // free some of the cache's own blocks, and tries again, until the block can be had, or evict
 // returns 0, or an eighth of the limit was evicted in vain: blocks of mixed sizes fragment
 // memory. Then the error is the [FullError] of the last try. Nothing is evicted for a block that
-// is larger than the limit, or if the system has no memory.
+// is as large as the limit or larger, or if the system has no memory.
 //
 // evict is told how many bytes to free, at least the block's and a 256th of the limit, and
 // returns how many it has freed. It runs in the call of AllocOrEvict and with no lock held: it
@@ -50,7 +50,7 @@ func (a *Account) evictFor(size, align int, evict func(bytes int) int, err error
 	ask := max(size, limit/evictShare)
 	most := max(limit/evictMost, 4*size)
 	sum := 0
-	for isFull(err) && size <= limit && sum < most {
+	for isFull(err) && size < limit && sum < most {
 		freed := evict(ask)
 		if freed <= 0 {
 			break

@@ -110,6 +110,17 @@ func TestGrowthWaitsBrieflyAfterALongWaitInVain(t *testing.T) {
 	f.waits(t, longWait, more)
 }
 
+// A growth that has been let through leaves a process at rest as it was.
+func TestTicksAreRareAfterAGrowth(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	before := b.turn()
+	f.passed()
+	if next := b.turn(); next != before || next == tickTime {
+		t.Errorf("the next tick is in %v, and was to be in %v", next, before)
+	}
+}
+
 // Nothing that Stop has overtaken begins a collection.
 func TestStopEndsWaits(t *testing.T) {
 	f, b := waiting(t, 110*mib, 0, nothing)
