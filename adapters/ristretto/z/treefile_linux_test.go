@@ -97,10 +97,41 @@ func TestTreeFileWaitsForTheDisk(t *testing.T) {
 			if call == 0 && n != tt.waits || call > 0 && !errors.Is(err, syscall.EIO) {
 				t.Errorf("%s waits %d times for the disk, want %d; the one that fails is number %d: %v", name, n, tt.waits, call, err)
 			}
+			if name != "Close" { // the tree goes on
+				tree.Set(7, 1)
+				model[7] = 1
+			}
 			tree.Close()
 			openTree(t, path, model).Close()
 		}
 	}
+}
+
+// Where the disk has no room for the entries that a rewrite appends, the file keeps what the tree had.
+func TestTreeFileWithoutRoomForARewrite(t *testing.T) {
+	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
+	tree := openTree(t, path, model)
+	const header, page = 4096, 4096
+	records := 1 // the first is a Reset
+	end := z.OnRewrite(func() {
+		if err := os.Truncate(path, header+int64(records*16+page-1)/page*page); err != nil {
+			t.Error(err)
+		}
+	})
+	err := error(nil)
+	for i := uint64(0); err == nil; i++ {
+		k := 1 + i%1000
+		if err = try(func() { tree.Set(k, i+1) }); err == nil {
+			model[k] = i + 1
+			records++
+		}
+	}
+	end()
+	if n := records; n < 6000 || n > 7000 {
+		t.Errorf("%d records: %v", n, err)
+	}
+	_ = tree.Close()
+	openTree(t, path, model).Close()
 }
 
 // A file that was cut is an error.
