@@ -25,7 +25,7 @@ var (
 	AllSet = allSet
 )
 
-// Tick is what the timer does.
+// Tick does the work of the timer.
 func (h *Heap) Tick() { h.tick() }
 
 // PlainAdapter allocates and frees without assembly.
@@ -58,7 +58,7 @@ func Groups(t testing.TB, n int) {
 	t.Cleanup(small.SetGroups(n, func(int) int { return int(calls.Add(1)) }))
 }
 
-// GuardAt has one block in n guarded for a test.
+// GuardAt makes one block in n a guarded one during a test.
 func GuardAt(t testing.TB, n int) {
 	if n > 0 && !watch.CanGuard {
 		t.Skip("no guards in this build")
@@ -67,7 +67,8 @@ func GuardAt(t testing.TB, n int) {
 	t.Cleanup(func() { watch.SetGuardRate(was, 0) })
 }
 
-// CheckBlocks gives the blocks of a test red zones, and keeps that many bytes in quarantine.
+// CheckBlocks gives the blocks of a test red zones, and keeps freed ones in a quarantine of the
+// given bytes.
 func CheckBlocks(t testing.TB, bytes int) {
 	was := watch.SetQuarantine(bytes)
 	t.Cleanup(func() { watch.SetQuarantine(was) })

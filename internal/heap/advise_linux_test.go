@@ -16,7 +16,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// mapping is what the kernel says of one.
+// mapping is a line of /proc/self/smaps with its flags.
 type mapping struct {
 	from, to uintptr
 	name     string
@@ -29,8 +29,8 @@ func mappingsOf(t *testing.T, h *Heap) []mapping {
 	return mappingsIn(t, h.pages.AllSegments())
 }
 
-// needsFlags skips a test where the system does not show what was advised, as an
-// emulator may.
+// needsFlags skips a test if the system, such as an emulator, does not show the advice on a
+// mapping.
 func needsFlags(t *testing.T) {
 	t.Helper()
 	const size = 1 << 20
@@ -94,8 +94,8 @@ func advised(t *testing.T, h *Heap, flag string) (bytes uintptr) {
 	return bytes
 }
 
-// Advice ends with its block, whatever way the block went, and what is left is
-// one mapping with its neighbours.
+// Advice ends with its block, whichever call frees the block. The memory is one mapping with its
+// neighbours again.
 func TestAdviceEndsWithItsBlock(t *testing.T) {
 	needsFlags(t)
 	const size = 16 << 20
@@ -186,7 +186,7 @@ func TestAHeapOfHugePagesKeepsThem(t *testing.T) {
 	}
 }
 
-// A small block shares its span: what stays with a mapping is not for it.
+// A small block shares its span with others, so it takes no advice that stays with a mapping.
 func TestAdviceThatStaysIsNotForSmallBlocks(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 32<<10)

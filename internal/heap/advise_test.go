@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Advice of which the system took a part ends with the block too.
+// Advice that the system took for a part of a block ends with the block too.
 func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 1<<20)

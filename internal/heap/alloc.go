@@ -22,8 +22,8 @@ import (
 type request struct {
 	size, align int
 	zero        bool
-	counts      bool // the block counts down to the next watched one
-	due         bool // set once the countdown has ended with this block
+	counts      bool // the block counts in the countdown to the next watched block
+	due         bool // result: the countdown ended with this block, so package watch may watch it
 }
 
 // allocMissed is Alloc after the leaf for small blocks has failed. Large blocks have a leaf of
@@ -67,7 +67,7 @@ func (h *Heap) allocUnwatched(r *request) ([]byte, error) {
 	return b, nil
 }
 
-// tryAlloc is allocUnwatched with the memory that the heap has or gets.
+// tryAlloc is allocUnwatched without a second try.
 func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 	class := small.ClassFor(r.size, r.align)
 	if class == 0 || h.pages.WholePages {
@@ -110,7 +110,8 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 }
 
 // allocFromDepot allocates a block from a magazine of a depot, and loads the magazine into the
-// cache. slot is that of an earlier try. was is the block's previous status: see small.Depot.Alloc.
+// cache. The cache of slot had no block before. was is the block's previous status: see
+// small.Depot.Alloc.
 func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was uint16, err error) {
 	d := h.small.LockFull(class, slot)
 	defer d.Unlock()
@@ -121,17 +122,17 @@ func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was ui
 	return addr, was, err
 }
 
-// mayTakePage reports whether a small block that got no span may have pages of its own: if the block
-// is half a page or more, if the system has no memory, or if the limit is so low that few spans fit.
-// Otherwise such pages would fill the heap.
+// mayTakePage reports whether a small block that got no span may have pages of its own. It may if
+// it has more than half a page, if the system refused the span, or if few spans fit into the limit.
+// Otherwise blocks with pages of their own would fill the heap.
 func (h *Heap) mayTakePage(class uint8, size int) bool {
 	const spansOfALowLimit = 64
 	limit := h.pages.Limit()
 	return size > pages.PageBytes/2 || limit == 0 || small.SpanPages(class)*pages.PageBytes > limit/spansOfALowLimit
 }
 
-// freeSlow is Free after the leaf has failed: the loaded magazine is full, b is large or watched, or
-// b is not a live block.
+// freeSlow is Free after the leaf has failed. The loaded magazine is full, or b is large or
+// watched, or b is not a live block.
 func (h *Heap) freeSlow(b []byte) {
 	addr := small.AddrOf(b)
 	s := small.SpanAt(addr)
@@ -169,8 +170,9 @@ func (h *Heap) freeSlow(b []byte) {
 	}
 }
 
-// freeToDepot frees b, of that class, into an empty magazine of a depot, and loads the magazine into
-// the cache. slot is that of an earlier try. It reports false if b is not exactly a live block.
+// freeToDepot frees b, a block of the class, into an empty magazine of a depot, and loads the
+// magazine into the cache. The cache of slot had no room before. It reports false if b is not
+// exactly a live block.
 func (h *Heap) freeToDepot(class uint8, slot int, b []byte) bool {
 	d := h.small.LockRoomy(class, slot)
 	defer d.Unlock()

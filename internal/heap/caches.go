@@ -2,11 +2,11 @@
 //
 // # Draining
 //
-// A drain returns the blocks in the caches to the spans. pin.Table.Drain takes the caches away from
-// their users; its table.go proves that nobody uses a cache that was taken. After that each free
-// block is in a taken cache, in a depot or in a span. None is on its way between two of these: a
-// goroutine that moves a magazine holds a depot's lock, and the slot while it touches the cache.
-// Drain waits for the slot, and small.Heap.Shrink for the lock.
+// A drain returns the blocks in the caches to the spans. pin.Table.Drain takes the caches out of
+// their slots; its table.go proves that no goroutine uses a cache that was taken. After that each
+// free block is in a taken cache, in a depot or in a span. None is on its way between two of these:
+// a goroutine that moves a magazine holds a depot's lock, and it holds the slot while it touches
+// the cache. Drain waits for the slot, and small.Heap.Shrink waits for the lock.
 
 package heap
 
@@ -26,7 +26,7 @@ type caches struct {
 	pages     *pages.Heap
 	small     *small.Heap
 	drainedAt atomic.Int64                      // time of the last drain, in nanoseconds of Unix time
-	counting  lockrank.Mutex[lockrank.Counting] // held while blocks are where count does not look
+	counting  lockrank.Mutex[lockrank.Counting] // held during a drain, and while blocks are counted
 
 	pin.Table[cache] // last, as pin.New demands
 }
@@ -49,8 +49,8 @@ func (t *caches) enter() (slot int) {
 // chooseSlot, if set, is called instead of Enter by slow paths. For tests.
 var chooseSlot atomic.Pointer[func(t *caches) (slot int)]
 
-// exchange loads m into the processor's cache. It returns the magazine that it gets for it, or nil.
-// A slot without a cache gets no magazine: exchange returns m.
+// exchange loads m into the processor's cache, and returns the magazine that the cache gives up, or
+// nil. If the slot has no cache, exchange returns m.
 func (t *caches) exchange(class uint8, m *small.Magazine) *small.Magazine {
 	slot := t.enter()
 	if c := t.Entry(slot); c != &noCache {
@@ -99,7 +99,7 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 	t.drainedAt.Store(time.Now().UnixNano())
 }
 
-// empty gives back the blocks of a cache that nobody can reach.
+// empty gives back the blocks of a cache that is in no slot any more.
 func (t *caches) empty(c *cache) {
 	slot := t.enter()
 	t.Leave(slot)

@@ -1,4 +1,4 @@
-// Close: what is left of a heap, and who has its addresses next.
+// Close: the remains of a heap, and the next owner of its addresses.
 
 package heap
 

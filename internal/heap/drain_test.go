@@ -102,7 +102,7 @@ func TestDrainsAreADecayApart(t *testing.T) {
 	}
 }
 
-// One goroutine at work does not keep what a burst has left in the caches.
+// One busy goroutine does not prevent that the blocks of a burst leave the caches.
 func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	h := newHeap(t, Options{})

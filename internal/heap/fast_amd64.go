@@ -26,8 +26,8 @@ type largeFunctions struct {
 	free  func(h *Heap, b []byte)
 }
 
-// idle has the functions of fast_amd64.s, and counting those whose Alloc counts down to the next
-// watched block. Where they cannot finish, they jump to plain.
+// idle and counting have the functions of fast_amd64.s. Alloc of counting counts down to the next
+// watched block. The functions jump to plain if they cannot finish.
 var idle, counting functions
 
 // assembled returns functions in assembly, if they may run, else plain.
@@ -46,14 +46,13 @@ func countInAssembly(on bool) {
 	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&Fast.Alloc)), *(*unsafe.Pointer)(unsafe.Pointer(&to.Alloc)))
 }
 
-// cleared has the function to which the assembly jumps for a block that takes more than a few stores
-// to clear.
+// cleared has the function to which the assembly jumps to clear a block that takes more than a few
+// stores.
 var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
 
-// entries returns the addresses of the functions in fast_amd64.s, and countingEntries those of the
-// counting ones.
+// entries and countingEntries return the addresses of the functions of idle and counting.
 func entries() *uintptr
 func countingEntries() *uintptr
 

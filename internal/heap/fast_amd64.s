@@ -1,16 +1,16 @@
 // Alloc and Free without a pin: see fast_amd64.go.
 //
-// They are called as Go functions call each other, with arguments in registers
-// and the goroutine in R14. They need no at, and nobody looks at the result of a free. Where they go on in a Go function, the arguments
-// are in their registers again.
+// They are called as Go functions call each other, with arguments in registers and the goroutine in
+// R14. They ignore at, and no caller uses the result of a free. When they jump to a Go function,
+// the arguments are in their registers.
 
 //go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"
 
-// CACHE sets cache to the cache of the processor that this runs on, 0 in a zero Heap.
-// For a processor beyond the first slots it jumps to far, where FAR is.
+// CACHE sets cache to the cache of this processor, or to 0 in a zero Heap. For a processor beyond
+// the first slots it jumps to far, where FAR is.
 #define CACHE(h, cache, near, far) \
 	MOVQ const_gM(R14), cache \
 	MOVQ const_mP(cache), cache \
@@ -26,8 +26,8 @@ near: \
 	JCS  near \
 	JMP  none
 
-// STATE sets status to the place of the status of the map ID's block at addr, and
-// class to its class, or jumps to none. It changes R8, R11 and R12.
+// STATE sets status to the address of the status of the block at addr, and class to its class. It
+// jumps to none if no block of the heap with the map ID begins there. It changes R8, R11 and R12.
 #define STATE(mapID, addr, status, class, none) \
 	MOVQ addr, R8 \
 	SUBQ freehold·addresses+const_firstBase(SB), R8 \
@@ -56,15 +56,15 @@ near: \
 	ANDQ $~((1<<const_statusShift)-1), status \
 	LEAQ (status)(R8*2), status
 
-// LIVE jumps to none unless size, at most maxSmall, is the status. The status of a free
+// LIVE jumps to none unless the status is size, which is at most maxSmall. The status of a free
 // block is larger. It changes R12.
 #define LIVE(status, size, none) \
 	MOVWLZX (status), R12 \
 	CMPQ R12, size \
 	JNE  none
 
-// PUSH puts the block at addr onto its class's magazine in cache, or jumps to
-// full, from where ROOM goes back to put. It sets R11 to the top.
+// PUSH frees the block at addr onto the loaded magazine of its class. It jumps to full if there is
+// no room; from there ROOM jumps back to put. It sets R11 to the top.
 #define PUSH(cache, addr, status, class, put, full) \
 	MOVQ const_cacheTops(cache)(class*8), R11 \
 	CMPQ R11, const_cacheEnds(cache)(class*8) \
@@ -76,8 +76,8 @@ put: \
 	ADDQ $const_entrySize, R11 \
 	MOVQ R11, const_cacheTops(cache)(class*8)
 
-// ROOM swaps the magazines of a class if the spare is not full, and goes back to put, or jumps to
-// none. It changes R12, R13 and DX.
+// ROOM swaps the magazines of a class and jumps back to put. It jumps to none if the spare is full
+// too. It changes R12, R13 and DX.
 #define ROOM(cache, class, put, none) \
 	MOVQ const_cacheSpareTops(cache)(class*8), R12 \
 	MOVQ const_cacheSpareEnds(cache)(class*8), R13 \
@@ -90,10 +90,10 @@ put: \
 	MOVQ R12, R11 \
 	JMP  put
 
-// CLASS sets R8 to the size BX rounded up to the alignment CX, at least 8, or
-// jumps: to large for a large block, to wide for an alignment above 8, or to none. DX is
-// the alignment less 1. An alignment of 0 is wide. A size of 0 has class 0, of which no cache
-// has a block.
+// CLASS sets R8 to the size BX rounded up to the alignment CX, or to 8 if that is more. It sets DX
+// to the alignment less 1. It jumps to large for a large block, to wide for an alignment above 8,
+// and to none for a wrong one. An alignment of 0 is wide. A size of 0 has class 0, in which no
+// cache has a block.
 #define CLASS(large, wide, none) \
 	CMPQ BX, $const_maxSmall \
 	JHI  large \
@@ -104,8 +104,7 @@ put: \
 	JNE  none \
 	LEAQ 7(BX), R8
 
-// WIDE is CLASS for an alignment of 16 at least, so that there is nothing to
-// round up to 8.
+// WIDE is CLASS for an alignment of at least 16.
 #define WIDE(none) \
 	CMPQ DX, $const_maxAlign \
 	JCC  none \
@@ -115,8 +114,9 @@ put: \
 	NOTQ DX \
 	ANDQ DX, R8
 
-// FIND finds the topmost block in cache of the class that CLASS found: it sets R8 to the class, R10
-// to the top, R11 to the place of the status and R12 to the status, or jumps to none.
+// FIND finds the topmost block of the class in cache, after CLASS. It sets R8 to the class, R10 to
+// the top, R11 to the address of the status and R12 to the status. It jumps to none if there is no
+// block.
 #define FIND(cache, none) \
 	SHRQ $3, R8 \
 	LEAQ freehold·classOf(SB), R10 \
@@ -127,9 +127,9 @@ put: \
 	CMPL R12, $const_freeZero \
 	JCS  none
 
-// SPARE does what FIND could not: if the loaded magazine is empty and the spare has a free block,
-// it swaps them and goes back to take, else it jumps to none. The swap is complete before COUNT,
-// which may go on in Go. It changes DX and R13.
+// SPARE is FIND in the spare. If the loaded magazine is empty and the spare has a free block, it
+// swaps them and jumps back to take; otherwise it jumps to none. The swap is complete before COUNT,
+// which may jump to Go. It changes DX and R13.
 #define SPARE(cache, take, none) \
 	LEAQ freehold·sentinel+const_sentinelStatus(SB), R13 \
 	CMPQ R11, R13 \
@@ -148,8 +148,9 @@ put: \
 	MOVQ DX, const_cacheEnds(cache)(R8*8) \
 	JMP  take
 
-// COUNT counts the BX bytes, and what each block counts more, down to the next event. If
-// this block is one, it jumps to none instead, where they are counted again. It changes R13.
+// COUNT counts down to the next watched block by the BX bytes and the extra bytes of each block. If
+// the countdown ends with this block, it leaves the countdown alone and jumps to none. It changes
+// R13.
 #define COUNT(cache, none) \
 	MOVQ cache_left(cache), R13 \
 	SUBQ BX, R13 \
@@ -157,7 +158,7 @@ put: \
 	JLT  none \
 	MOVQ R13, cache_left(cache)
 
-// TAKE takes the block that FIND found. It sets AX to the block.
+// TAKE allocates the block that FIND found, and sets AX to it.
 #define TAKE(cache) \
 	MOVW BX, (R11) \
 	MOVQ (const_entryAddr-const_entrySize)(R10), AX \
@@ -171,8 +172,9 @@ put: \
 	XORL SI, SI \
 	RET
 
-// CLEAR clears the BX bytes at AX, by stores that may overlap, or jumps to many if
-// they are more than 64. A block has 8 bytes at least. X15 is 0.
+// CLEAR clears the BX bytes at AX by stores that may overlap. It jumps to many if they are more
+// than
+// 64. A block has at least 8 bytes. X15 is 0.
 #define CLEAR(small, tiny, many, done) \
 	CMPQ BX, $32 \
 	JLS  small \
@@ -195,15 +197,14 @@ tiny: \
 	JLS  done \
 	MOVQ X15, -8(AX)(BX*1)
 
-// GO goes on in the function that f holds.
+// GO jumps to the function that f holds.
 #define GO(f) \
 	MOVQ f(SB), DX \
 	MOVQ (DX), R8 \
 	JMP  R8
 
-// FINISH is an Alloc from where TAKE found a block: from there on the block is
-// the caller's. Elsewhere allocates large ones. It has the labels that CLASS and TAKE jump to, and goes back to
-// class from wide.
+// FINISH is the part of Alloc after TAKE. elsewhere holds the function for large blocks. FINISH has
+// the labels to which CLASS and FIND jump, and jumps back to class from wide.
 #define FINISH(otherwise, elsewhere) \
 	TESTB DIB, DIB \
 	JNE  clear \

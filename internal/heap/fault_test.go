@@ -1,4 +1,4 @@
-// Faults: what the system refuses.
+// Faults: calls that the system refuses.
 
 package heap
 

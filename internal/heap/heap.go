@@ -1,7 +1,7 @@
 // Package heap is freehold's engine: malloc and free of any size, for any goroutine.
 //
 //	Alloc --+--> leaf: the processor's cache --+-- small block --> package small --+
-//	        |                                  |                                   +--> package pages --> vm
+//	        |                                  |                                   +--> package pages
 //	        +--> alloc.go: slow paths ---------+-- large block: a run of pages ----+
 //
 // A block of up to 32 KiB is small: package small rounds it up to a size class and has magazines of
@@ -9,9 +9,11 @@
 // magazines of each class and some freed large blocks, so most calls take no lock. Package watch
 // observes chosen blocks: samples, guarded blocks, blocks with red zones.
 //
+// Terms, besides the ones of packages pages and small:
+//
 //	cache     a processor's magazines and kept runs
 //	kept run  the run of a freed large block, in a cache
-//	slot      where a processor has its cache; a call holds it while it uses the cache: see package pin
+//	slot      the place of a processor's cache; a call holds it while it uses the cache
 //	leaf      a fast path: a function that calls none and so keeps its processor
 //	watched   of a block: package watch has its size, and takes its Free and Resize
 //	drain     to return the blocks in the caches to the spans
@@ -32,7 +34,7 @@
 //	stats.go                           figures
 //	caches.go                          all caches
 //	cache.go, largecache.go            the cache of a slot that is held
-//	misuse.go, watched.go, registry.go what is said of a block; open heaps
+//	misuse.go, watched.go, registry.go messages, watched blocks, open heaps
 //
 // # Locks
 //

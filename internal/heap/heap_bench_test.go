@@ -65,7 +65,7 @@ func BenchmarkMixed(b *testing.B) {
 	}
 }
 
-// Blocks of 40 to 256 KiB, of which each goroutine has some and replaces one at random.
+// Blocks of 40 to 256 KiB. Each goroutine has a few and replaces one at random.
 func BenchmarkMixedLarge(b *testing.B) {
 	for _, blocks := range []int{20, 1000} {
 		b.Run(fmt.Sprintf("live=%d", blocks), func(b *testing.B) {
@@ -201,9 +201,9 @@ func BenchmarkLocal(b *testing.B) {
 	}
 }
 
-// Calls that exchange a magazine with a depot, whose lock is held nearly as long: by one goroutine, and
-// by two in turn, one of which frees what the other has allocated. What taking turns costs, about a
-// transfer, is subtracted, and reported beside.
+// Calls that exchange a magazine with a depot, and hold its lock for nearly as long. One goroutine
+// makes all calls, or two take turns: one allocates and the other frees. The cost of taking turns,
+// about a transfer, is subtracted and reported separately.
 func BenchmarkExchange(b *testing.B) {
 	for _, goroutines := range []int{1, 2} {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {

@@ -1,4 +1,4 @@
-// What the tests here share, and a heap as a whole.
+// Helpers of the tests, and tests of a heap as a whole.
 
 package heap
 
@@ -24,7 +24,7 @@ func makeHeap(o Options) *Heap {
 	return h
 }
 
-// Whoever makes a heap in these tests gets it checked at the end.
+// newHeap returns a heap that is verified and closed at the end of the test.
 func newHeap(t testing.TB, o Options) *Heap {
 	if o.Decay == 0 {
 		o.Decay = -1 // tests tick by hand
@@ -39,7 +39,7 @@ func newHeap(t testing.TB, o Options) *Heap {
 	return h
 }
 
-// check verifies the invariants of h, which nobody else uses.
+// check verifies the invariants of h. No other goroutine uses h.
 func (h *Heap) check(t testing.TB) {
 	t.Helper()
 	if err := h.verify(); err != nil {

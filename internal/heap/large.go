@@ -157,8 +157,8 @@ func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
 //go:noinline
 func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
 
-// freeLarge is Free of a block that is in no span of small blocks. It panics for misuse. An empty
-// slice of foreign memory is a no-op.
+// freeLarge is Free of a block that is in no span of small blocks. It panics for misuse. It ignores
+// an empty slice of foreign memory.
 func (h *Heap) freeLarge(b []byte) {
 	addr := small.AddrOf(b)
 	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
@@ -201,15 +201,15 @@ func (h *Heap) keepRun(b []byte) (kept bool) {
 	return kept
 }
 
-// keepRunAt keeps the run of the large block at addr by the leaf. It reports false if there is none,
-// or if the cache does not keep it.
+// keepRunAt keeps the run of the large block at addr by the leaf. It reports false if there is
+// none, or if the cache does not keep it.
 func (h *Heap) keepRunAt(addr uintptr) bool {
 	s := pages.Addresses.First.Span(addr)
 	return s != nil && largeLeaves.free(h, addr, int(s.Size), 0, 0)
 }
 
-// resizeLarge is Resize, in the name of call, of b, which is a large block unless another goroutine
-// has just freed or resized it.
+// resizeLarge is Resize, in the name of call, of b. b was a large block when the caller looked;
+// another goroutine may have freed or resized it since.
 func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
 	// A block that shrinks to a small size is copied to a span, which frees its pages. But a small
 	// size may have got pages of its own, near the limit: see mayTakePage. Such a block is resized

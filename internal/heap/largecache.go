@@ -7,8 +7,8 @@
 //	                                            span
 //
 // A freed block of up to 1 MiB stays a large block of the page heap, with a size of 0, in the cache
-// of the processor that freed it. The next Alloc of as many pages takes it from there. So neither
-// call takes a lock, and no span is made, cut or joined.
+// of the processor that freed it. The next Alloc of the same number of pages takes it from there.
+// So neither call takes a lock, and no span is made, cut or joined.
 //
 // Free claims the block by a compare-and-swap of its size, as the page heap does when it frees or
 // resizes one. So if two goroutines do that at once, only one of them succeeds, and each run is in
@@ -31,9 +31,9 @@ import (
 const (
 	maxKeptPages = 1 << 20 / pages.PageBytes // of one run
 
-	// All processors together keep this part of what the heap has committed. Each keeps at least
-	// minKeptBytes and at most maxKeptBytes, or one longer run. With a limit each keeps at most this
-	// part of its share of the limit.
+	// All processors together keep this part of the heap's committed memory. Each keeps at least
+	// minKeptBytes and at most maxKeptBytes, or one longer run. If there is a limit, all together
+	// keep at most this part of it.
 	keptShare    = 32
 	minKeptBytes = 512 << 10
 	maxKeptBytes = 16 << 20
@@ -41,7 +41,7 @@ const (
 	evictShare = 8 // the part of most that is evicted at once
 )
 
-// largeCache has the kept runs of a cache. The holder of the slot has it to itself, but other
+// largeCache has the kept runs of one cache. Only the slot's holder uses it, but other
 // goroutines read n and held by atomic loads.
 //
 // Invariants: n and held count the runs on the stacks, and held <= most, or n == 1 and
@@ -52,7 +52,7 @@ type largeCache struct {
 	held    uintptr               // their pages
 	most    uintptr               // pages of several runs
 	longest uintptr               // pages of one; 0 in noCache
-	hand    uintptr               // the stack that evict looked at last
+	hand    uintptr               // the stack from which evict has taken last
 }
 
 // mostLarge returns the most and longest of a cache on p.
@@ -64,8 +64,8 @@ func mostLarge(p *pages.Heap) (most, longest uintptr) {
 	return most / pages.PageBytes, longest / pages.PageBytes
 }
 
-// mostKeptBytes is mostLarge in bytes, for a heap with that many bytes committed and that limit, or
-// none if it is 0.
+// mostKeptBytes is mostLarge in bytes, for a heap with the given committed bytes and limit. A limit
+// of 0 is none.
 func mostKeptBytes(committed, limit, processors uintptr) (most, longest uintptr) {
 	most, longest = min(max(minKeptBytes, committed/keptShare/processors), maxKeptBytes), maxKeptPages*pages.PageBytes
 	if limit != 0 {
@@ -114,8 +114,8 @@ func (l *largeCache) keep(s *pages.Span) {
 	l.n++
 }
 
-// evict makes room for a run of n pages, if it may be kept, and for some more. It returns the
-// evicted runs, linked by Next. Runs of n pages go first, because the new one is of that length.
+// evict makes room for a run of n pages, if it may be kept, and for a few more. It returns the
+// evicted runs, linked by Next. Runs of n pages go first, because the new run can replace them.
 func (l *largeCache) evict(n uintptr) (out uintptr) {
 	if n > l.longest {
 		n = 0 // it is not kept

@@ -1,4 +1,4 @@
-// Runs: what a cache keeps of freed large blocks, for whom, and until when.
+// Large cache: the runs that a cache keeps, the blocks that they serve, and their end.
 
 package heap
 
@@ -93,7 +93,7 @@ func TestRunServesNoBadArguments(t *testing.T) {
 	o.Close()
 }
 
-// The newest runs stay, as many as there is room for.
+// The newest runs stay, up to the room for them.
 func TestNewRunsReplaceOldOnes(t *testing.T) {
 	h := newHeap(t, Options{})
 	o := keeping(t, h)
@@ -194,7 +194,7 @@ func TestLongRunIsKeptAlone(t *testing.T) {
 	o.Close()
 }
 
-// A run that is longer than what a cache may keep evicts none.
+// A run that is too long for the cache evicts none.
 func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
 	const limit = 256 << 10 // of what a cache keeps
 	for _, tt := range []struct {
@@ -285,8 +285,8 @@ func TestFreesOfAKeptRun(t *testing.T) {
 	o.Close()
 }
 
-// A goroutine has found a block live, and another has freed it. Meanwhile the block's span became
-// that of another block of its size, which stays live.
+// A goroutine has found a block live, and another has freed it. Meanwhile the block's span
+// describes another block of its size, which stays live.
 func TestBlockWhoseSpanIsAnotherBlocksIsNotClaimed(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100000)

@@ -52,9 +52,9 @@ type functions struct {
 	freePointer func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
 }
 
-// Fast has the functions that are called: assembly where it runs, or else plain. plain has leaves
-// if package pin can call them, or else pinned. Alloc is exported for package freehold, whose Alloc
-// could not be inlined if it called [Heap.Alloc].
+// Fast has the functions in use: assembly where it runs, or else plain. plain has leaves if package
+// pin can call them, or else pinned. Alloc is exported for package freehold, whose Alloc could not
+// be inlined if it called [Heap.Alloc].
 var Fast, plain, pinned functions
 
 func init() {

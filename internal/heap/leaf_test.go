@@ -27,8 +27,8 @@ func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
 
 var countedSizes = []int{8, 100, 4096, small.MaxSize, 100 << 10}
 
-// Each block counts down by its size and by what each block counts more, whichever path serves
-// it, and whether it is small or a run. Used memory is cleared.
+// Each path counts down by the size and the extra bytes of each block, small or large. It clears
+// used memory.
 func TestEachPathCountsBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
 	const from, extra = 1 << 40, 1000

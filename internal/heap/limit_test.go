@@ -1,4 +1,4 @@
-// Limit: what MaxBytes counts, and what a refusal leaves unchanged.
+// Limit: the memory that MaxBytes counts, and refusals, which change nothing.
 
 package heap
 
@@ -11,7 +11,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// A request that is refused keeps nothing of what it had taken.
+// A request that is refused keeps no memory.
 func TestRefusalsCostNoMemory(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 4 << 20})
 	for {

@@ -1,5 +1,4 @@
-// A process may have so many mappings, 65,530 as Linux comes, and no more: what
-// the heap does when somebody has used them up.
+// Mappings: a heap in a process that has used up its mappings. Linux permits 65,530 by default.
 
 //go:build !race
 
@@ -89,8 +88,8 @@ func (h *hoard) drop() {
 	_ = unix.Munmap(h.stripes)
 }
 
-// short is a heap that has so many mappings to spare during each call and no
-// more. Between the calls the Go runtime has some: it dies of a refusal.
+// short is a heap with a given number of spare mappings during each call. Between the calls the Go
+// runtime has more: it dies of a refusal.
 type short struct {
 	*heap.Heap
 	hoard *hoard

@@ -1,4 +1,4 @@
-// Misuse: errors, and panics that say what was wrong with an argument.
+// Misuse: errors, and panics that name the mistake in an argument.
 
 package heap
 
@@ -54,7 +54,7 @@ func freedTwice(call string, addr uintptr) {
 	arg.Panicf(call, "the block at %#x was freed by two goroutines at once; found when it was allocated again", addr)
 }
 
-// misused panics with what is wrong with b, which is not a live block of h.
+// misused panics and names the mistake in b, which is not a live block of h.
 func (h *Heap) misused(call string, b []byte) {
 	h.mustBeOpen(call)
 	arg.Panicf(call, "%#x on heap %q: %s", unsafe.SliceData(b), h.pages.Name, h.diagnose(call, b))

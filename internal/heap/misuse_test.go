@@ -99,7 +99,7 @@ func testMisuseIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever tries again and again to free what is no block takes no memory by it.
+// Free of addresses without a block takes no memory, however often it is called.
 func TestMisuseCostsNoMemory(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64)

@@ -37,8 +37,8 @@ func residentIn(t *testing.T, h *Heap) (bytes int) {
 	return bytes
 }
 
-// The limit holds what is resident, and memory goes back, when everything that
-// the process maps is locked.
+// When all mappings of the process are locked, the limit bounds the resident memory, and memory
+// still goes back.
 func TestLimitHoldsUnderMlockall(t *testing.T) {
 	const key = "FREEHOLD_MLOCKALL_CHILD"
 	if os.Getenv(key) == "" {

@@ -1,4 +1,4 @@
-// Page map: entries of open heaps and of free pages.
+// Page map: the numbers of heaps.
 
 package heap
 
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// More heaps than page map entries have numbers for: those beyond work as well, and find
-// what is another's.
+// There may be more heaps than numbers for page map entries. Heaps without a number work too, and
+// detect the blocks of other heaps.
 func TestManyHeaps(t *testing.T) {
 	var heaps []*Heap
 	for range 1<<8 + 10 {

@@ -1,4 +1,4 @@
-// Payers: what is charged and refunded, and what a refusal leaves.
+// Payers: charges, refunds, and refusals, which change nothing.
 
 package heap
 
@@ -46,7 +46,7 @@ func (p *testPayer) MakeRoom(n int) bool {
 	return p.makeRoom != nil && p.makeRoom(n)
 }
 
-// check checks h, and that its payer is charged what it has committed.
+// check verifies h, and that its payer is charged its committed bytes.
 func (p *testPayer) check(t *testing.T, h *Heap) {
 	t.Helper()
 	h.check(t)
@@ -215,7 +215,7 @@ func TestPayerMakesRoom(t *testing.T) {
 	}
 }
 
-// A purge for another heap gives back about what that needs, and a page for a few bytes.
+// A purge for another heap gives back about the bytes that it needs, and a page for a few bytes.
 func TestPurgeGivesBackWhatIsNeeded(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	var live [][]byte

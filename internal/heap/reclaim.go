@@ -9,8 +9,8 @@
 //  4. The payer, if there is one, makes room elsewhere.
 //
 // A cache at its limit evicts when it is refused, and is refused again at every other request. So
-// step 2 is rationed: the heap first counts the bytes that a drain could free, and counts again once
-// it has refused a part of the limit.
+// step 2 is rationed: the heap first counts the bytes that a drain could free, and counts again
+// once it has refused a part of the limit.
 
 package heap
 
@@ -61,8 +61,8 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	return err
 }
 
-// reclaim drains the caches if that is worth its cost. It also offers the system again the pages that
-// it has refused to take back or to map. It reports whether another try may help.
+// reclaim drains the caches if that is worth its cost. It also offers the system again the pages
+// that it has refused to take back or to map. It reports whether another try may help.
 func (h *Heap) reclaim(need uintptr) bool {
 	limited := h.pages.Limit() != 0
 	if limited && !h.mayCount(need) {

@@ -1,4 +1,4 @@
-// Reclaim: what a heap does before it refuses a request.
+// Reclaim: giving memory back before a request is refused.
 
 package heap
 
@@ -125,8 +125,8 @@ func TestWhichRefusalsCount(t *testing.T) {
 	})
 }
 
-// Neither a count nor a drain in what is the future, of a clock that was set back
-// or of a bubble's, keeps a heap from the next.
+// A clock that was set back, or a bubble's, may say that the last count and drain are in the
+// future. The heap counts and drains all the same.
 func TestClockThatWasSetBack(t *testing.T) {
 	const limit = 8 << 20
 	h := newHeap(t, Options{MaxBytes: limit})
@@ -156,8 +156,8 @@ func TestRefusalWithoutADrainTriesAgain(t *testing.T) {
 	h.Free(alloc(t, h, 1<<20+8<<10))
 }
 
-// At its limit the heap looks for memory once a part of the limit was freed, not
-// at each refusal; and what is refused to one who then frees is soon there.
+// At its limit the heap drains once it has refused a part of the limit, and not at each refusal. A
+// caller that frees and tries again gets the memory soon.
 func TestRefusalsDoNotReclaimInVain(t *testing.T) {
 	const limit = 16 << 20
 	h := newHeap(t, Options{MaxBytes: limit})

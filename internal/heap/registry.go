@@ -17,8 +17,8 @@ var KeepsClosed = mode.On("stats")
 // mostClosed bounds the closed heaps whose figures are kept.
 const mostClosed = 1000
 
-// registry holds the open heaps. A heap that is dropped without Close stays in it, since it keeps its
-// memory, except in programs in which package owners looks for dropped owners.
+// registry holds the open heaps. A heap that is dropped without Close keeps its memory, so it stays
+// in the registry, unless package owners looks for dropped owners.
 var registry owners.Registry[Heap, lockrank.Registry]
 
 // closed has the last figures of heaps. It has a lock of its own, because Close holds Scavenging.
@@ -32,8 +32,8 @@ var closed struct {
 // meanwhile, so f must not call them.
 func EachOpen(f func(*Heap)) { registry.Each(f) }
 
-// EachPayer calls f for the payer of each open heap that has one. Init and Close of other heaps do not
-// wait for it.
+// EachPayer calls f for the payer of each open heap that has one. Init and Close of other heaps do
+// not wait for it.
 func EachPayer(f func(pages.Payer)) {
 	for _, h := range registry.All() {
 		if p := h.pages.Payer; p != nil {
@@ -54,8 +54,8 @@ func keepClosed(st Stats) {
 	closed.stats = append(closed.stats, st)
 }
 
-// Closed returns the figures of closed heaps right before their Close, in the order of their Closes,
-// and the number of further closed heaps, whose figures were not kept: see KeepsClosed.
+// Closed returns the figures of closed heaps right before their Close, in the order of their
+// Closes, and the number of further closed heaps, whose figures were not kept: see KeepsClosed.
 func Closed() (all []Stats, more int) {
 	closed.mu.Lock()
 	defer closed.mu.Unlock()

@@ -1,11 +1,11 @@
 // Scavenge: giving back unused memory, over time or at once.
 //
-// While there is memory to give back, a timer ticks three times per decay. A tick gives back what was
-// not used since the last tick, in this order:
+// While there is memory to give back, a timer ticks three times per decay. A tick gives back memory
+// that was not used since the last tick, in this order:
 //
 //  1. Small blocks: see small.Heap.Tick.
-//  2. The caches, by a drain, if no class has moved a block or the caches hold much. Drains are at
-//     least a decay apart, since they stop the world.
+//  2. The caches, by a drain, if no class has moved a block or the caches hold much. Drains by ticks
+//     are at least a decay apart, since they stop the world.
 //  3. Free pages, as many as were free at every moment since the last tick: the low-water mark. This
 //     step is last because the others free pages. Long free runs are purged sooner: see oversize.go
 //     of package pages.
@@ -27,8 +27,8 @@ const (
 	hoardShare = 8
 )
 
-// tick gives back what was not used since the last tick. It sets the next tick if there is memory
-// left to give back.
+// tick gives back memory that was not used since the last tick. It sets the next tick if there is
+// more to give back.
 func (h *Heap) tick() {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
@@ -60,7 +60,7 @@ func (h *Heap) cachesHoldMuch() bool {
 	return c.cached > max(minHoard, c.live/hoardShare)
 }
 
-// Purge gives back about that many bytes of free pages, at most.
+// Purge gives back free pages, about the given number of bytes at most.
 func (h *Heap) Purge(bytes int) {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
@@ -103,8 +103,8 @@ func (h *Heap) tryTrim() bool {
 	return true
 }
 
-// TrimAll trims each open heap, but leaves quarantines alone. Init and Close of heaps do not wait for
-// it.
+// TrimAll trims each open heap, but leaves quarantines alone. Init and Close of heaps do not wait
+// for it.
 func TrimAll() {
 	for _, h := range registry.All() {
 		h.tryTrim()

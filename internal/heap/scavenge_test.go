@@ -115,7 +115,7 @@ func TestTrimAllLeavesTheRegistryFree(t *testing.T) {
 	}
 }
 
-// TrimAll trims what is open, while others open and close heaps.
+// TrimAll trims the open heaps while other goroutines open and close heaps.
 func TestTrimAll(t *testing.T) {
 	h := newHeap(t, Options{})
 	h.Free(alloc(t, h, 1<<20))

@@ -7,8 +7,8 @@ import (
 	"github.com/freehold-go/freehold/internal/small"
 )
 
-// Stats is a snapshot of a heap. Sizes are bytes. While other goroutines allocate and free, each figure
-// may be off by the calls in progress and by a magazine of each class.
+// Stats is a snapshot of a heap. Sizes are bytes. While other goroutines allocate and free, each
+// figure may be off by the calls in progress and by a magazine of each class.
 type Stats struct {
 	Name          string
 	Allocated     int    // in live blocks, each counted as its class or its whole pages
@@ -40,7 +40,8 @@ type ClassStats struct {
 	Spans  int
 }
 
-// Stats returns the heap's figures. It takes a few microseconds. Alloc and Free count nothing for it.
+// Stats returns the heap's figures. It takes a few microseconds. Alloc and Free count nothing for
+// it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
 	st := Stats{Name: h.pages.Name, MaxBytes: int(h.pages.Limit())}

@@ -1,4 +1,4 @@
-// Stats: what is where, and what has passed.
+// Stats: where the memory is, and the calls so far.
 
 package heap
 
@@ -44,8 +44,8 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// The counts of what has passed cost the fast path nothing: they are of slow
-// calls, refusals, and what went back to the system.
+// Stats counts slow calls, refusals and the bytes given back to the system, which costs the fast
+// path nothing.
 func TestStatsCountWhatHasPassed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
 	h := newHeap(t, Options{MaxBytes: 8 << 20})

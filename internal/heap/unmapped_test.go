@@ -1,4 +1,4 @@
-// Unmapped runs: what the system left without access, and how a refusal brings it back.
+// Unmapped runs: memory that the system left without access, and its return before a refusal.
 
 package heap
 
@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Before the heap gives up what the system refused, it tries again what the system
-// refused before.
+// Before the heap refuses a request because the system refuses memory, it maps the runs again that
+// the system refused to map before.
 func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 9<<20)

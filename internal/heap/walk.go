@@ -25,8 +25,8 @@ func (h *Heap) GoPointers() ([]watch.GoPointer, error) {
 	return watch.GoPointers(h.walk)
 }
 
-// walk calls visit with each live block, a large one in parts. It calls it with none if h is closed.
-// It may miss a block that is allocated, freed or resized meanwhile. visit must not call h.
+// walk calls visit with each live block, a large one in parts. It calls it with none if h is
+// closed. It may miss a block that is allocated, freed or resized meanwhile. visit must not call h.
 func (h *Heap) walk(visit func(watch.Part)) {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()

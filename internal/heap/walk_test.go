@@ -1,4 +1,4 @@
-// Walk: what it holds while it visits a block, and what it leaves.
+// Walk: the locks held during a visit, and blocks that go away under it.
 
 package heap
 

@@ -48,9 +48,9 @@ func mark(b []byte, is bool) {
 	}
 }
 
-// Tag makes b count for the tag, if it is a sampled block of a heap, instead of the tag that it had.
-// It is a no-op for any other slice, and if there is no room for the tag. While sampling is off it
-// costs a load.
+// Tag makes b count for the tag, if it is a sampled block of a heap, instead of the tag that it
+// had. It is a no-op for any other slice, and if there is no room for the tag. While sampling is
+// off it costs a load.
 func Tag(b []byte, tag string) {
 	if watch.SampleRate() != 0 {
 		tagWatched(b, tag)

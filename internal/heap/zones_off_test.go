@@ -4,8 +4,8 @@ package heap
 
 import "github.com/freehold-go/freehold/internal/watch"
 
-// The tests here are of the engine. Builds in which all blocks are watched are tested through
-// package freehold, and those of the sanitizer in package sanitizers.
+// The tests here are of blocks that are not watched. With the address sanitizer all blocks would be
+// watched; package sanitizers tests that.
 func init() {
 	watch.SetQuarantine(0)
 }

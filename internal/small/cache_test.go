@@ -54,7 +54,8 @@ func TestCountDuringASwap(t *testing.T) {
 	}
 }
 
-// The count of a cache in use may be too high. No more blocks are cached than are out of their spans.
+// The count of a cache in use may be too high. No more blocks are cached than are out of their
+// spans.
 func TestNoMoreBlocksAreCachedThanAreOut(t *testing.T) {
 	p := newProcessor(t)
 	p.free(p.alloc(t, 64))

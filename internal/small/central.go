@@ -43,8 +43,8 @@ func (c *central) lock() {
 	c.used, c.rested = true, false
 }
 
-// fill fills an empty magazine with a batch of free blocks, or as many as the partial spans have.
-// If they have none, it adds a span.
+// fill puts a batch of free blocks into an empty magazine, or fewer if the partial spans have
+// fewer. If they have none, it adds a span.
 func (c *central) fill(h *Heap, m *Magazine) error {
 	c.lock()
 	defer c.mu.Unlock()
@@ -67,8 +67,8 @@ func (c *central) fill(h *Heap, m *Magazine) error {
 	return nil
 }
 
-// carveOne returns a free block of a partial span, or the zero entry. It is for a heap without
-// memory for a magazine.
+// carveOne returns a free block of a partial span, or the zero entry if there is none. It is for a
+// heap without memory for a magazine.
 func (c *central) carveOne() Entry {
 	c.lock()
 	defer c.mu.Unlock()

@@ -109,8 +109,8 @@ func TestOrderOfSpans(t *testing.T) {
 	}
 }
 
-// The blocks of fresh memory are known to be zero. The waste behind the last block has a status too,
-// which says free.
+// The blocks of fresh memory are known to be zero. The waste behind the last block has a status
+// too, which says free.
 func TestStatusesOfAFreshSpan(t *testing.T) {
 	p := newProcessor(t)
 	for i := 1; i < NumClasses; i++ {
@@ -129,8 +129,8 @@ func TestStatusesOfAFreshSpan(t *testing.T) {
 	}
 }
 
-// Open heaps have map IDs of their own, as far as there are enough. Pages without a span have no map
-// entry.
+// Open heaps have map IDs of their own, as far as there are enough. Pages without a span have no
+// map entry.
 func TestMapIDs(t *testing.T) {
 	seen := map[uint64]bool{}
 	var all []*machine

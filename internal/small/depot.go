@@ -9,8 +9,8 @@
 // Processors form groups of 8 to 15. Each group has a depot for each class, with a lock of its own,
 // because one lock for all would bound how much many processors hand over. Alloc takes a magazine
 // from another group if its own has none, and Free puts one there if its own has no room. So blocks
-// pass between groups too, and all depots of a class together keep no more than one would. Groups
-// that find their depot empty try the others in different orders, which spreads them.
+// pass between groups too, and all depots of a class together keep no more magazines than a single
+// depot would. Each group tries the others in another order, which spreads them.
 //
 // # The exchange
 //
@@ -20,9 +20,9 @@
 // goroutine may have moved to another processor since its fast path failed. That processor's cache
 // is in any state, so full and partly filled magazines come back as well as empty ones.
 //
-// The caller holds the lock of one depot throughout, and puts what comes back there. Counting and
-// drains lock all depots of a class, so they never miss a magazine on its way between a cache, a
-// depot and the spans.
+// The caller holds the lock of one depot throughout, and that depot keeps the magazine that the
+// cache gives up. Counting and drains lock all depots of a class, so they never miss a magazine on
+// its way between a cache, a depot and the spans.
 
 package small
 
@@ -42,8 +42,8 @@ var (
 	leastEmpty = max(2, runtime.NumCPU()/4)
 )
 
-// numGroups returns how many groups a new heap has. groupOf returns the group of a slot, which the
-// number of groups is taken off until it is less. They are variables for tests.
+// numGroups returns the number of groups of a new heap. groupOf returns the group of a slot, to be
+// taken modulo that number. They are variables for tests.
 var (
 	numGroups = func() int { return groupsOf(runtime.GOMAXPROCS(0)) }
 	groupOf   = func(slot int) int { return slot }
@@ -63,7 +63,7 @@ func groupsOf(processors int) int {
 	return 1 << bits.Len(uint(processors/least/2))
 }
 
-// Depot is that of a group and a class. mu guards it.
+// Depot has the magazines of one group and one class. mu guards it.
 //
 // Invariants:
 //   - full.n <= mostMagazines
@@ -81,7 +81,7 @@ type Depot struct {
 	allocs, frees uint64 // calls that moved blocks
 }
 
-// depots are those of a group. With words of 64 bits each depot fills a cache line.
+// depots has the depots of one group, by class. With words of 64 bits each fills a cache line.
 type depots [NumClasses]Depot
 
 const _ = 64 - unsafe.Sizeof(Depot{})
@@ -111,8 +111,8 @@ func (h *Heap) LockFull(class uint8, slot int) *Depot {
 }
 
 // LockRoomy locks the depot of the slot's group, or another one if that one has room and the
-// group's has none. It looks into one other only, and next time into the next one: where memory is
-// freed for good, all are full.
+// group's has none. It tries one other only, and a different one each time: where memory is freed
+// for good, all are full.
 func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
 	d, most := h.depot(class, groupOf(slot)), int32(h.mostMagazines(class))
 	d.lock()
@@ -165,7 +165,7 @@ func (h *Heap) unlockDepots(class uint8) {
 // Alloc allocates a block of size bytes. It returns its address, its previous status, and the
 // magazine that the block was in, for the caller's cache. If was is not a free status, the block
 // was freed twice and is live already: it stays its owner's. m is nil if there is no memory for a
-// magazine. The error is that of a new span or of that magazine.
+// magazine. Alloc fails if there is no memory for a span or a magazine either.
 func (d *Depot) Alloc(h *Heap, size int) (m *Magazine, addr uintptr, was uint16, err error) {
 	d.begin(h)
 	d.allocs++
@@ -234,9 +234,10 @@ func (d *Depot) Keep(h *Heap, m *Magazine) {
 	}
 }
 
-// mostMagazines returns how many magazines with blocks a depot of the class keeps. A block that
-// goes into its span and comes back costs more than the rest of Free and Alloc, so a small burst of
-// frees is kept whole. A heap with a limit keeps less, because other classes cannot use the blocks.
+// mostMagazines returns the most magazines with blocks that a depot of the class keeps. Returning a
+// block to its span and carving it again costs more than the rest of Free and Alloc, so a small
+// burst of frees is kept whole. A heap with a limit keeps less, because other classes cannot use
+// the blocks.
 func (h *Heap) mostMagazines(class uint8) int {
 	const (
 		most       = 128
@@ -257,7 +258,7 @@ func (d *Depot) hasRoom(h *Heap) bool {
 	return n < h.groupShare(leastFull) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
 }
 
-// extra returns the bytes of blocks that fit into d's magazines beyond its share of leastFull.
+// extra returns the bytes of blocks that fit into d's full magazines beyond its share of leastFull.
 func (d *Depot) extra(h *Heap) int64 {
 	c := &classes[d.class]
 	return int64(max(0, int(d.full.n)-h.groupShare(leastFull))) * int64(c.batch*c.size)
@@ -348,8 +349,8 @@ func (d *Depot) freeMagazine(h *Heap, m *Magazine) {
 	h.pages.FreeObject(m.addr(), classes[d.class].magazineBytes())
 }
 
-// tick returns the blocks of the magazines that nobody has taken since the last tick to their
-// spans. It reports whether blocks have moved since.
+// tick returns to their spans the blocks of magazines that no cache has taken since the last tick.
+// It reports whether blocks have moved since.
 func (d *Depot) tick(h *Heap) (used bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,7 @@ func groups(t testing.TB, n int) {
 	t.Cleanup(SetGroups(n, func(int) int { return 0 }))
 }
 
-// workIn makes the exchanges that follow those of a group.
+// workIn makes the following exchanges a group's.
 func workIn(group int) { groupOf = func(int) int { return group } }
 
 // newGroups returns the only processor of a machine with n groups.
@@ -29,7 +29,7 @@ func newGroups(t testing.TB, n int) *processor {
 	return newProcessor(t)
 }
 
-// burst allocates blocks, and frees as many magazines of them in each of the groups.
+// burst allocates blocks, and frees the given number of magazines of them in each of the groups.
 func (p *processor) burst(t testing.TB, magazines int, groups ...int) {
 	t.Helper()
 	var live [][]byte
@@ -42,8 +42,8 @@ func (p *processor) burst(t testing.TB, magazines int, groups ...int) {
 	}
 }
 
-// Depots keep few magazines, with blocks or without, and none after Shrink. Those of several groups
-// together keep as many as one would, also if one group does all the work.
+// Depots keep few magazines, with blocks or without, and none after Shrink. The depots of several
+// groups together keep no more than one would, also if one group does all the work.
 func TestMagazinesAreBounded(t *testing.T) {
 	for _, n := range []int{1, 4} {
 		for limit, most := range map[int]int{0: 128, 64 << 20: max(leastFull, 8)} { // 8 KiB each
@@ -168,8 +168,8 @@ func TestGroupsLockTheirOwnDepots(t *testing.T) {
 	}
 }
 
-// Blocks that one group has freed are allocated in another one before spans are asked, wherever they
-// are.
+// Blocks that one group has freed are allocated in another one before spans are asked, wherever
+// they are.
 func TestBlocksComeFromOtherGroups(t *testing.T) {
 	p := newGroups(t, 8)
 	c := &p.m.central[class64]

@@ -27,7 +27,8 @@ func (p *processor) liveByASecondEntry(t *testing.T, size int) (keep, b []byte) 
 	return keep, b
 }
 
-// The second entry of a block that was freed twice is still in the cache when the first is allocated.
+// The second entry of a block that was freed twice is still in the cache when the first is
+// allocated.
 func TestBlockFreedTwiceIsNotAllocatedTwice(t *testing.T) {
 	p := newProcessor(t)
 	b := p.alloc(t, 64)
@@ -80,27 +81,27 @@ func TestBlockFreedTwiceHarmsNoOther(t *testing.T) {
 	}
 }
 
-// A live block keeps its span though its second entry has returned: the span is not freed, the block
-// not allocated again, its memory not given back, and it may be freed.
+// A live block keeps its span though its second entry has returned: the span is not freed, the
+// block not allocated again, its memory not given back, and it may be freed.
 func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	for _, size := range []int{100, 1000, 30000} {
-		for name, alone := range map[string]bool{"beside another": false, "alone": true} {
+		for name, before := range map[string]func(p *processor, keep []byte){
+			"carved":  func(*processor, []byte) {},
+			"trimmed": func(p *processor, _ []byte) { p.m.trim() },
+			"alone":   func(p *processor, keep []byte) { p.free(keep); p.m.trim() },
+		} {
 			t.Run(fmt.Sprintf("size=%d/%s", size, name), func(t *testing.T) {
 				p := newProcessor(t)
 				keep, b := p.liveByASecondEntry(t, size)
-				if alone {
-					p.free(keep)
-				}
-				p.m.trim()
+				before(p, keep)
 				if s := SpanAt(AddrOf(b)); s == nil || s.Kind != pages.BlockRun {
 					t.Fatal("the span was freed with a live block in it")
 				}
-				p.m.check(t)
 				class, _ := entryOf(b)
 				for range 2 * classes[class].blocks {
 					fill(p.alloc(t, size), 6)
 				}
-				if !allSet(b, 5) {
+				if p.m.check(t); !allSet(b, 5) {
 					t.Error("the block changed")
 				}
 				if !p.free(b) {
@@ -175,8 +176,8 @@ func TestNoBlockIsFreeWhileItsPagesAreGivenBack(t *testing.T) {
 	}
 }
 
-// Random programs in which some frees happen twice at once: each block has one owner, each live block
-// may be freed, and an Alloc that fails says why.
+// Random programs in which some frees happen twice at once: each block has one owner, each live
+// block may be freed, and an Alloc that fails says why.
 func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 	programs := 200
 	switch {

@@ -1,10 +1,10 @@
-// Package small has the small blocks of a heap: those of up to 32 KiB.
+// Package small has the small blocks of a heap, of up to 32 KiB.
 //
 //	Cache -> Depot -> central -> Span -> package pages
 //
-// Free blocks wait in magazines. Each processor has two of each class in its Cache, and each group
-// of processors has more in its Depots. A central has the spans of a class, from which magazines
-// are filled.
+// Free blocks are kept in magazines. Each processor has two of each class in its Cache, and each
+// group of processors has more in its Depots. A central has the spans of a class and fills
+// magazines from them.
 //
 //	class     a block size, to which small requests are rounded up
 //	status    two bytes for each block: its requested size, or that it is free, watched or in limbo
@@ -22,25 +22,24 @@
 //
 // Each file uses those below it only:
 //
-//	heap.go, verify.go    the rooms below as one object, for package heap
-//	depot.go              magazines, and blocks of a central
-//	central.go, holes.go  spans and their statuses
+//	heap.go, verify.go    all classes and depots of one heap
+//	depot.go              magazines, and the spans of a central by fill and restore
+//	central.go, holes.go  spans and the statuses of free blocks
 //	limbo.go              statuses of freed spans
-//	cache.go              magazines and the statuses of blocks in them
+//	cache.go              its magazines, and the statuses of blocks in them
 //	lookup.go             map entries
 //	magazine.go           entries
 //	span.go               statuses
 //	class.go              nothing
 //
-// Package heap owns the Caches, each in a slot of a pin.Table, and says which one a goroutine uses.
-// So this package never blocks while it touches a cache. A caller that holds a slot may call
-// methods of Cache, and LiveEntry, FreeEntry and SetSize, which take no lock; it may call nothing
-// else here.
+// Package heap owns the Caches. Each is in a slot of a pin.Table, and a goroutine must not block
+// while it holds a slot. So it may then call only the methods of Cache, LiveEntry, FreeEntry and
+// SetSize, which take no lock.
 //
 // # Locks
 //
-// A depot's lock comes before that of its central, and both before the page heap's: see package
-// lockrank. They are taken for one class at a time.
+// The lock of a depot is taken before the lock of a central, and both before the page heap's: see
+// package lockrank. No call holds the locks of two classes.
 package small
 
 import (
@@ -102,7 +101,7 @@ func (h *Heap) LiveEntry(b []byte) Entry {
 	return s.entryOf(s.index(addr))
 }
 
-// FreeEntry is LiveEntry, and makes the block free.
+// FreeEntry is LiveEntry and makes the block free.
 func (h *Heap) FreeEntry(b []byte) Entry {
 	e := h.LiveEntry(b)
 	if e.Addr != 0 {
@@ -111,7 +110,7 @@ func (h *Heap) FreeEntry(b []byte) Entry {
 	return e
 }
 
-// SetSize makes b, a live small block of h, size bytes long. It reports false if b is none. The
+// SetSize makes b, a live small block of h, size bytes long. It reports false if b is not one. The
 // caller holds a slot.
 func (h *Heap) SetSize(b []byte, size int) bool {
 	e := h.LiveEntry(b)
@@ -122,8 +121,8 @@ func (h *Heap) SetSize(b []byte, size int) bool {
 	return true
 }
 
-// Flush returns the blocks of a cache to their spans, by the depots of the slot's group, and clears
-// the cache. Nobody else can reach it.
+// Flush returns the blocks of a cache to their spans and clears the cache, which is in no slot any
+// more. The depots of the slot's group keep its magazines.
 func (h *Heap) Flush(c *Cache, slot int) {
 	for i := range c.tops {
 		class := uint8(i)
@@ -166,10 +165,10 @@ func (h *Heap) shrink(class uint8, drained bool) {
 	}
 }
 
-// Tick gives back what no class has used since the last Tick, and reports whether any class has
-// moved a block. A class at rest returns its depots to the spans, frees its empty spans and makes
-// holes in the others. Another class returns the magazines that no cache has taken, because their
-// blocks may keep as many spans. Scavenging is held.
+// Tick gives back memory that was not used since the last Tick, and reports whether any class has
+// moved a block. A class at rest returns the blocks in its depots to the spans, frees the empty
+// spans and makes holes in the others. Another class returns the blocks of magazines that no cache
+// has taken, because each of them may be the last in its span. Scavenging is held.
 func (h *Heap) Tick() (busy bool) {
 	for i := range h.central {
 		if h.tick(uint8(i)) {
@@ -196,7 +195,7 @@ func (h *Heap) tick(class uint8) (used bool) {
 	return used
 }
 
-// Holding is what a heap has of one class. Live, Cached and Free are blocks.
+// Holding counts the blocks and spans of one class. Live, Cached and Free are blocks.
 type Holding struct {
 	Live   int
 	Cached int // free, in caches and depots
@@ -207,7 +206,7 @@ type Holding struct {
 	pages.Traffic
 }
 
-// Holding returns what h has of a class. cached is the number of its blocks in caches.
+// Holding counts the blocks and spans of a class. cached is the number of its blocks in caches.
 func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	h.lockDepots(class)
 	defer h.unlockDepots(class)
@@ -226,9 +225,9 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	return n
 }
 
-// EachBlock calls f with the live blocks of the span of the class at addr, if it is still there. The
-// size of a watched block is that of its class. Others allocate and free meanwhile, but free no span
-// of the class.
+// EachBlock calls f with each live block of the span at addr, if there is still a span of the
+// class. A watched block has the size of its class. Other goroutines allocate and free meanwhile,
+// but the class's lock is held, so no span of it is freed.
 func (h *Heap) EachBlock(class uint8, addr uintptr, f func(block, size uintptr, watched bool)) {
 	c := &h.central[class]
 	c.mu.Lock()
@@ -249,8 +248,8 @@ func (h *Heap) EachBlock(class uint8, addr uintptr, f func(block, size uintptr, 
 	}
 }
 
-// liveSize returns the size of block i if it is live, or else 0. Package watch knows the size of a
-// watched block; liveSize returns that of its class. Other goroutines allocate and free meanwhile.
+// liveSize returns the size of block i if it is live, or else 0. Only package watch knows the size
+// of a watched block; liveSize returns the class's. Other goroutines allocate and free meanwhile.
 //
 //go:norace
 func (s *Span) liveSize(i uintptr) (size uintptr, watched bool) {

@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Holes grow with the blocks that are freed, are lost where blocks are allocated, and are made again.
-// Each is counted as given back.
+// Holes grow with the blocks that are freed, are lost where blocks are allocated, and are made
+// again. Each is counted as given back.
 func TestHolesFollowTheFreeBlocks(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")

@@ -4,7 +4,7 @@
 // nanoseconds may both pass Free's check, and then the block has two entries. The first entry to be
 // allocated makes the status live, and Alloc detects the second entry by that.
 //
-// The second entry may lie in an idle magazine until the block has returned to its span, the span
+// The second entry may stay in an idle magazine until the block has returned to its span, the span
 // was freed, and its pages have another use. So bury sets the statuses of a freed span to InLimbo,
 // which is not free, and their memory is not reused until a drain. No entry of the span exists
 // then.
@@ -35,8 +35,8 @@ import (
 )
 
 const (
-	// Limbo is full if it has more than minLimbo bytes and more than this part of what the heap has
-	// committed.
+	// Limbo is full if it has more than minLimbo bytes and more than this part of the heap's
+	// committed memory.
 	minLimbo   = 256 << 10
 	limboShare = 32
 )

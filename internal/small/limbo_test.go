@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// freeAgain does what a second goroutine does that passed Free's check at the same moment as the
-// first: it puts the entry into p's cache.
+// freeAgain is the rest of a second Free that passed the check at the same moment as the first: it
+// puts the entry into p's cache.
 func (p *processor) freeAgain(t testing.TB, class uint8, e Entry) {
 	t.Helper()
 	d := p.m.depot(class, 0)
@@ -25,9 +25,9 @@ func (p *processor) freeAgain(t testing.TB, class uint8, e Entry) {
 	d.Keep(&p.m.Heap, p.cache.Exchange(class, m))
 }
 
-// A block that two goroutines freed at once returned by its first entry, its span was freed, and its
-// pages have another use. The second entry is still in a cache. Alloc detects it, and nobody else is
-// harmed.
+// A block that two goroutines freed at once returned by its first entry, its span was freed, and
+// its pages have another use. The second entry is still in a cache. Alloc detects it, and no
+// other block is harmed.
 func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 	for _, size := range []int{8, 64, 1000, 32 << 10} {
 		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {

@@ -1,8 +1,8 @@
-// Lines: which of some simulated processors has which cache line.
+// Lines: the cache lines of simulated processors.
 //
-// A directory knows of each line of 64 bytes who holds a copy and who wrote it last, as the protocol
-// MESI has it: a write takes away the copies of all others. Each processor has a cache of 1 MiB, in
-// sets of 16 lines, of which the least recently used one makes room.
+// A directory knows of each line of 64 bytes who holds a copy and who wrote it last, as the
+// protocol MESI has it: a write takes away the copies of all others. Each processor has a cache of
+// 1 MiB, in sets of 16 lines, and evicts the least recently used line of a set.
 
 //go:build freehold_seams
 

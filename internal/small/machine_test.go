@@ -20,7 +20,7 @@ type machine struct {
 	processors []*processor
 }
 
-// processor is what package heap has in a slot.
+// processor is a slot of package heap with its cache.
 type processor struct {
 	m     *machine
 	cache *Cache
@@ -61,7 +61,7 @@ func (m *machine) close() {
 	m.ReleaseMapID()
 }
 
-// check verifies the invariants of m, which nobody else uses.
+// check verifies the invariants of m. No other goroutine uses m.
 func (m *machine) check(t testing.TB) {
 	t.Helper()
 	var n pages.Tally
@@ -103,7 +103,7 @@ func (m *machine) restore() {
 	m.below.FreeEmptySlabs()
 }
 
-// trim is what package heap does with small blocks in Trim.
+// trim does to small blocks what Trim of package heap does.
 func (m *machine) trim() {
 	m.flush()
 	m.Shrink()

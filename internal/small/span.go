@@ -6,9 +6,10 @@
 //	pages    | page | page | page |     metadata   | span |
 //	         | block 0 | block 1 | … |             | statuses[blocks+1] | free[words] |
 //
-// The status of a live block is its requested size. Those of free blocks are above all sizes. Free
-// compares the status with the length of the slice, and this one comparison detects double frees
-// and cut slices. The waste at the end of a span has a status too, the last, which is always free.
+// The status of a live block is its requested size. The statuses of free blocks are above all
+// sizes. Free compares the status with the length of the slice, and this one comparison detects
+// double frees and cut slices. The waste at the end of a span has a status too, the last one. It is
+// always free.
 //
 // A span is empty, partial or full:
 //
@@ -27,8 +28,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Span describes a run of pages. Its own fields are those of a block run; for other runs they are
-// 0.
+// Span describes a run of pages. Its own fields are for block runs; in other runs they are 0.
 //
 // Invariants of a block run:
 //   - live + bits set in free == blocks
@@ -49,7 +49,7 @@ type Span struct {
 
 const _ = pages.SpanBytes - unsafe.Sizeof(Span{}) // a Span fits
 
-// The statuses of blocks. That of a live block is its size, at most MaxSize, or Watched.
+// Statuses of blocks. A live block has its size, at most MaxSize, or Watched.
 const (
 	Watched   = 0xfffc // live; package watch has its size
 	InLimbo   = 0xfffd // of a freed span: neither live nor free; see limbo.go
@@ -57,7 +57,7 @@ const (
 	FreeDirty = 0xffff // free
 )
 
-// IsFree reports whether a status is that of a free block.
+// IsFree reports whether a block with the status is free.
 func IsFree(status uint16) bool { return status >= FreeZero }
 
 // StatusAt returns the status at addr.

@@ -1,13 +1,13 @@
 // Transfers: the cache lines that processors take from each other, per Alloc and Free.
 //
-// The processors are slots of one heap. One call at a time goes through the functions in Go. A seam of package vm
-// tells what it accesses off-heap: each address that becomes a pointer, and with it the object of
-// metadata there. Lines of such objects that have changed when the call returns were written, other
-// addresses were read. What the heap has on Go's heap, centrals and the page heap, counts where it has
-// changed. The directory of lines_test.go turns all that into transfers.
+// The processors of a machine make one call at a time. A seam of package vm reports
+// each off-heap address that the call turns into a pointer, and so the object of metadata at that
+// address. A line of such an object was written if it has changed when the call returns; other
+// addresses were read. The centrals and the page heap are on Go's heap, and their lines count if
+// they have changed. The directory of lines_test.go turns these accesses into transfers.
 //
-// Not seen: how long locks are waited for, lines that are only read behind the first of an object,
-// and a processor's own slot. An access that reads a line and then writes it is one.
+// Not seen are the waits for locks, lines behind the first of an object that are only read, and a
+// processor's own cache. A read of a line before a write counts once with it.
 
 //go:build freehold_seams
 
@@ -61,7 +61,7 @@ type simulation struct {
 // pressure is how often a lock was taken by calls, and the transfers in these.
 type pressure struct{ takes, transfers int }
 
-// object is one of metadata, and what it had before the call.
+// object is an object of metadata, with its bytes before the call.
 type object struct {
 	addr   uintptr
 	before []byte
@@ -120,7 +120,7 @@ func (s *simulation) access(p int, kind lineKind, addr uintptr, write bool) {
 	}
 }
 
-// observe calls f for processor p, and follows what it accesses.
+// observe calls f for processor p, and counts the transfers of its accesses.
 func (s *simulation) observe(p int, class uint8, f func()) {
 	s.objects, s.copies, s.slabs = s.objects[:0], s.copies[:0], s.slabs[:0]
 	transfers := s.all()
@@ -354,7 +354,7 @@ func rounds(n int, round func()) {
 	}
 }
 
-// figures are those of a load.
+// figures are the results of a load.
 type figures struct {
 	by    [numLineKinds]float64 // transfers per pair
 	all   float64
@@ -385,8 +385,8 @@ func (l load) measure(t testing.TB, n int) (f figures) {
 	return f
 }
 
-// TestTransfers prints the tables behind docs/design/heap.md: kinds, and transfers of an exchange, are those of
-// the most processors.
+// TestTransfers prints the tables behind docs/design/heap.md. The columns of kinds and of transfers
+// each are for the most processors.
 func TestTransfers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 10 s")
@@ -428,8 +428,8 @@ func TestLocalLoadsStayLocal(t *testing.T) {
 	}
 }
 
-// However many processors hand blocks over, few of them take the same lock: those of a group, and as
-// many of another one whose blocks they free.
+// However many processors hand blocks over, few of them take the same lock: one group, and another
+// group whose blocks it frees.
 func TestLocksAreOfFewProcessors(t *testing.T) {
 	for name, most := range map[string]float64{"producer and consumer": 2.5, "the same, in two groups": 5} {
 		i := slices.IndexFunc(loads, func(l load) bool { return l.name == name })

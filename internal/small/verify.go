@@ -1,7 +1,7 @@
 // Verify: a check of the invariants of the small blocks of a heap at rest.
 //
-// Only tests call it, so the linker leaves it out of other programs. Each verify looks at one thing
-// and returns what is wrong with it.
+// Only tests call it, so the linker leaves it out of other programs. Each function verifies one
+// thing and returns an error that names the violated invariant.
 
 package small
 
@@ -11,7 +11,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// Verification is one under way. Nobody else uses the heap.
+// Verification is the state of a check. No other goroutine uses the heap.
 type Verification struct {
 	h       *Heap
 	object  func(size uintptr)                // is told of each object of metadata
@@ -21,9 +21,9 @@ type Verification struct {
 
 type classTally struct{ live, holes, spans, partial, empty int }
 
-// Verify begins a verification. The caller passes each block run to Run, and then calls End. object is
-// called with the size of each object of metadata, except those of caches. watched returns the size
-// of a watched block, or 0 if none begins there.
+// Verify begins a check. The caller passes each block run to Run, and then calls End. Verify calls
+// object with the size of each object of metadata that is not a cache's. watched returns the size
+// of the watched block at an address, or 0.
 func (h *Heap) Verify(object func(size uintptr), watched func(addr uintptr) (size uintptr)) *Verification {
 	v := &Verification{h: h, object: object, watched: watched}
 	for i := range h.central {
