@@ -23,9 +23,9 @@ const (
 	pagesShare      = 8        // Resize leaves no more pages than this part of the limit
 )
 
-// allot returns the place of a new item: in the open segment of its queue and class, or in a segment
-// of its own. The item needs size bytes, and versionBytes more if own is versioned, so that its
-// version is above the one before. A copy uses available memory only and reclaims nothing.
+// allot returns the place of a new item: in the open segment of its queue and class, or in a
+// segment of its own. The item needs size bytes, and versionBytes more if own is versioned, so that
+// its version is above the one before. A copy uses available memory only and reclaims nothing.
 func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if size > s.c.largeBytes {
 		if before == highestBefore {
@@ -62,7 +62,8 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint6
 	return *at, offset, own, true
 }
 
-// fits reports whether segment n is open and has room for an item, and for the version that it may need.
+// fits reports whether segment n is open and has room for an item, and for the version that it may
+// need.
 func (s *shard) fits(n uint32, size int, before uint64) bool {
 	if n == 0 {
 		return false
@@ -253,8 +254,9 @@ func (s *shard) giveBack(n uint32) {
 	s.segs.unused = append(s.segs.unused, n)
 }
 
-// countReturned counts the bytes that a large item gave back. The parent keeps them in memory, and since large
-// items are of many sizes, the next ones often do not fit there. So unlock trims the parent now and then.
+// countReturned counts the bytes that a large item gave back. The parent keeps them in memory, and
+// since large items are of many sizes, the next ones often do not fit there. So unlock trims the
+// parent now and then.
 func (s *shard) countReturned(bytes int) {
 	c := s.c
 	if c.trimmer == nil {

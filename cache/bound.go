@@ -45,10 +45,11 @@ func (b *bound) init(c *Cache, o *Options) {
 	}
 }
 
-// Resize changes MaxBytes while the cache is in use. If it becomes less, the call drops entries
-// and returns memory to the parent, shard by shard; what readers hold at that moment follows with
-// later writes. It panics if maxBytes is less than MinBytes, or less than an eighth or more than eight
-// times of the MaxBytes that the cache was made with, since its shards and segments stay as large as they are.
+// Resize changes MaxBytes while the cache is in use. If it becomes less, the call drops entries and
+// returns memory to the parent, shard by shard; what readers hold at that moment follows with later
+// writes. It panics if maxBytes is less than MinBytes, or less than an eighth or more than eight
+// times of the MaxBytes that the cache was made with, since its shards and segments stay as large
+// as they are.
 func (c *Cache) Resize(maxBytes int) {
 	c.base.MustBeOpen(&kind, "Resize")
 	const call = "cache.Cache.Resize"

@@ -64,8 +64,8 @@ func TestResizeToTheSame(t *testing.T) {
 	c.check()
 }
 
-// TestResizeFromMostToLeast: what describes eight times as much fits into an eighth, with entries of any
-// size, and pressure makes it no less.
+// TestResizeFromMostToLeast: what describes eight times as much fits into an eighth, with entries
+// of any size, and pressure makes it no less.
 func TestResizeFromMostToLeast(t *testing.T) {
 	for made := MinBytes; made <= 4<<20; made *= 4 {
 		c := newShared(t, Options{MaxBytes: made})
@@ -97,8 +97,8 @@ func TestResizeFromMostToLeast(t *testing.T) {
 	}
 }
 
-// TestHeldWhileShrinking: what a reader holds is given back by a later write. The bound stays meanwhile,
-// whatever a budget says.
+// TestHeldWhileShrinking: what a reader holds is given back by a later write. The bound stays
+// meanwhile, whatever a budget says.
 func TestHeldWhileShrinking(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	must(0, c.Set([]byte("held"), make([]byte, 1<<19)))
@@ -146,8 +146,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestBudget: the pressure of a budget, which is less than the process has, reaches the cache, and Close
-// ends that.
+// TestBudget: the pressure of a budget, which is less than the process has, reaches the cache, and
+// Close ends that.
 func TestBudget(t *testing.T) {
 	b := freehold.Must(budget.Start(&budget.Options{Limit: 8 << 20}))
 	defer b.Stop()
@@ -163,8 +163,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBoundOfWhatIsRead: a cache all of whose entries are read refuses more, within its bound, wherever that lies
-// between two segments and the pages that describe them.
+// TestBoundOfWhatIsRead: a cache all of whose entries are read refuses more, within its bound,
+// wherever that lies between two segments and the pages that describe them.
 func TestBoundOfWhatIsRead(t *testing.T) {
 	for size := MinBytes; size < MinBytes+48<<10; size += 1 << 10 {
 		c := newCache(t, Options{MaxBytes: size})

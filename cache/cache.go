@@ -6,8 +6,8 @@
 //	Get      reading.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties a segment, and copies the items that stay to another
 //
-// Each file defines its words: item.go an item, slot.go a slot and a place, index.go homes and ghosts,
-// segment.go segments and pins, expiry.go the classes of TTLs.
+// Each file defines its words: item.go an item, slot.go a slot and a place, index.go homes and
+// ghosts, segment.go segments and pins, expiry.go the classes of TTLs.
 
 package cache
 
@@ -86,15 +86,16 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	return c
 }
 
-// shardsFor returns the number of shards of a cache, a power of two. It is high, so that writers seldom
-// meet, as long as each shard has at least leastShardBytes.
+// shardsFor returns the number of shards of a cache, a power of two. It is high, so that writers
+// seldom meet, as long as each shard has at least leastShardBytes.
 func shardsFor(maxBytes int) int {
 	n := max(min(4*runtime.GOMAXPROCS(0), maxBytes/leastShardBytes), maxBytes/mostShardBytes, 1)
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// segmentFor returns the size of the segments of a shard: the smallest power of two from least on that the
-// parent does not round up, or least if it rounds up all of them, as it does with red zones.
+// segmentFor returns the size of the segments of a shard: the smallest power of two from least on
+// that the parent does not round up, or least if it rounds up all of them, as it does with red
+// zones.
 func segmentFor(parent freehold.Allocator, shardBytes int) int {
 	least := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
 	for n := least; n <= mostSegmentBytes; n *= 2 {
@@ -117,8 +118,9 @@ func (c *Cache) ownBytes() int {
 func (c *Cache) shardOf(h uint64) *shard { return &c.shards[h>>32&uint64(len(c.shards)-1)] }
 
 // MaxEntry returns the size of the largest entry that the cache takes, in bytes of key and value
-// together: half of MaxBytes, and at most 1 GiB. Resize and a budget change it. An entry larger than a
-// quarter of a shard makes all shards evict: with 4 MiB for each shard, that is one of more than 1 MiB.
+// together: half of MaxBytes, and at most 1 GiB. Resize and a budget change it. An entry larger
+// than a quarter of a shard makes all shards evict: with 4 MiB for each shard, that is one of more
+// than 1 MiB.
 func (c *Cache) MaxEntry() int {
 	c.base.MustBeOpen(&kind, "MaxEntry")
 	return c.maxEntry()
@@ -129,8 +131,8 @@ func (c *Cache) maxEntry() int { return min(int(c.bound.now.Load())/2, 1<<30) }
 // Len returns the number of entries, with those that have expired and were not dropped yet.
 func (c *Cache) Len() int { return c.Stats().Len }
 
-// Clear deletes all entries. Those that are stored during the call may stay, but what GetOrLoad began to
-// load before it is not stored.
+// Clear deletes all entries. Those that are stored during the call may stay, but what GetOrLoad
+// began to load before it is not stored.
 func (c *Cache) Clear() {
 	c.base.MustBeOpen(&kind, "Clear")
 	for i := range c.shards {
@@ -141,8 +143,8 @@ func (c *Cache) Clear() {
 	}
 }
 
-// Close returns all memory to the parent. No other call but Len and Stats may be under way. Later calls panic, except
-// Close, Len and Stats. Close the cache before its parent.
+// Close returns all memory to the parent. No other call but Len and Stats may be under way. Later
+// calls panic, except Close, Len and Stats. Close the cache before its parent.
 func (c *Cache) Close() {
 	if !c.base.MayClose(&kind, true) {
 		return

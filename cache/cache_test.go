@@ -92,8 +92,9 @@ func TestTooLarge(t *testing.T) {
 	must(0, c.Set(k, large[:c.MaxEntry()-1]))
 }
 
-// TestLargestEntry: an entry of half of the bound has room, by each call that stores one, beside what was there, in place
-// of another and of itself, however many processors there are. What was lent for it comes back.
+// TestLargestEntry: an entry of half of the bound has room, by each call that stores one, beside
+// what was there, in place of another and of itself, however many processors there are. What was
+// lent for it comes back.
 func TestLargestEntry(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, procs := range []int{1, 4, 64} {
@@ -184,7 +185,8 @@ func testLargest(t *testing.T, c *Cache) {
 	c.check()
 }
 
-// TestLargestWhileReadersHold: what readers hold is not lent. They keep their entries, and the bound holds.
+// TestLargestWhileReadersHold: what readers hold is not lent. They keep their entries, and the
+// bound holds.
 func TestLargestWhileReadersHold(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
 	c.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, 2)).Uint64) // so that all four stay
@@ -221,7 +223,8 @@ func TestLargestWhileReadersHold(t *testing.T) {
 	must(0, c.Set([]byte("k"), make([]byte, c.MaxEntry()-1)))
 }
 
-// TestLargestKey: a key of maxKeyBytes is stored, and a longer one is refused by each call that stores.
+// TestLargestKey: a key of maxKeyBytes is stored, and a longer one is refused by each call that
+// stores.
 func TestLargestKey(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	key := make([]byte, maxKeyBytes+1)
@@ -267,7 +270,8 @@ func TestNegativeTTL(t *testing.T) {
 	}
 }
 
-// An entry that is updated again and again expires when it would have, unless it is given another TTL.
+// An entry that is updated again and again expires when it would have, unless it is given another
+// TTL.
 func TestUpdateKeepsTheExpiry(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -359,8 +363,8 @@ type rounded struct {
 
 func (p rounded) GoodSize(n int) int { return roundUp(n+p.zones, p.page) }
 
-// TestSegmentsOfTheParent: segments are as small as the parent's pages let them be, and with red zones as
-// small as without.
+// TestSegmentsOfTheParent: segments are as small as the parent's pages let them be, and with red
+// zones as small as without.
 func TestSegmentsOfTheParent(t *testing.T) {
 	for _, tt := range []struct{ page, zones, want int }{
 		{16, 0, leastSegmentBytes}, {4 << 10, 0, leastSegmentBytes}, {16 << 10, 0, 16 << 10},

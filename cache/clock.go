@@ -4,9 +4,9 @@
 //	|--1--|--2--|--3--|-- ... --|--------|
 //	                  left, rounded down |
 //
-// Second 1 begins with the second of the system's clock in which the cache was made. So seconds of all
-// caches begin at the same moments, and copies of an entry in several caches, or in a snapshot, expire
-// at the same moment.
+// Second 1 begins with the second of the system's clock in which the cache was made. So seconds of
+// all caches begin at the same moments, and copies of an entry in several caches, or in a snapshot,
+// expire at the same moment.
 
 package cache
 
@@ -32,8 +32,8 @@ func clockOf(jitter float64) clock {
 // now returns the second.
 func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + 1 }
 
-// expires returns the second at which an entry that is stored now has expired: the first that begins when
-// ttl, less its jitter, has passed. It is 0 if ttl is 0.
+// expires returns the second at which an entry that is stored now has expired: the first that
+// begins when ttl, less its jitter, has passed. It is 0 if ttl is 0.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0
@@ -48,9 +48,9 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 // second returns the second that begins n seconds after the clock's begin.
 func second(n time.Duration) uint32 { return uint32(min(max(n+1, 1), math.MaxUint32)) }
 
-// left returns the TTL of an entry that expires at that second, rounded down to a second. In its last
-// second that is a nanosecond, as 0 is for ever, and from then on it is negative. As expires rounds up,
-// storing what left has just returned changes nothing.
+// left returns the TTL of an entry that expires at that second, rounded down to a second. In its
+// last second that is a nanosecond, as 0 is for ever, and from then on it is negative. As expires
+// rounds up, storing what left has just returned changes nothing.
 func (c *clock) left(expires uint32) time.Duration {
 	if expires == 0 {
 		return 0
@@ -70,7 +70,8 @@ func (c *clock) until(second uint32) time.Duration {
 	return time.Duration(int64(second)-1)*time.Second - c.since(c.begin)
 }
 
-// unix returns the Unix time at which an entry has expired that expires at that second, or 0 for never.
+// unix returns the Unix time at which an entry has expired that expires at that second, or 0 for
+// never.
 func (c *clock) unix(expires uint32) uint64 {
 	if expires == 0 {
 		return 0

@@ -14,8 +14,9 @@ func (f *fakeTime) lives(c *Cache, key []byte) (d time.Duration) {
 	return d
 }
 
-// TestTTLs: an entry lives as long as it was told to, and less than a second longer, whichever call sets its
-// TTL and whatever its TTL was before. The TTL that it tells is what is left, rounded down.
+// TestTTLs: an entry lives as long as it was told to, and less than a second longer, whichever call
+// sets its TTL and whatever its TTL was before. The TTL that it tells is what is left, rounded
+// down.
 func TestTTLs(t *testing.T) {
 	key := []byte("k")
 	update := func(c *Cache, ttl time.Duration, change Change) {
@@ -56,8 +57,8 @@ func TestTTLs(t *testing.T) {
 	}
 }
 
-// TestCopiesGainNoTime: an entry that is stored again and again, with the TTL that it tells, expires when it
-// would have.
+// TestCopiesGainNoTime: an entry that is stored again and again, with the TTL that it tells,
+// expires when it would have.
 func TestCopiesGainNoTime(t *testing.T) {
 	key := []byte("k")
 	for name, again := range map[string]func(c *Cache, key []byte){
@@ -118,8 +119,8 @@ func TestFarExpiries(t *testing.T) {
 	}
 }
 
-// TestUnixTimes: the second of an expiry is that of its Unix time and back, though the system's clock was set
-// a little since the cache was made. A time before 1970 is not never.
+// TestUnixTimes: the second of an expiry is that of its Unix time and back, though the system's
+// clock was set a little since the cache was made. A time before 1970 is not never.
 func TestUnixTimes(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()

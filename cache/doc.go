@@ -15,26 +15,28 @@
 //
 // # Keys and values
 //
-// Both are bytes. The cache copies them; no call keeps or changes its arguments. []byte(s) of a string
-// takes no memory up to 32 bytes. unsafe.Slice of unsafe.StringData avoids the copy of a longer one.
-// [Of] is a cache of other types.
+// Both are bytes. The cache copies them; no call keeps or changes its arguments. []byte(s) of a
+// string takes no memory up to 32 bytes. unsafe.Slice of unsafe.StringData avoids the copy of a
+// longer one. [Of] is a cache of other types.
 //
 // # The bound
 //
 // Entries, index and bookkeeping together never take more than MaxBytes of the parent. When a new
-// entry needs room, the cache first drops expired entries, and then evicts rarely read ones by S3-FIFO:
-// an entry that was read twice stays. A Set fails only if the entry is larger than [Cache.MaxEntry],
-// if readers hold nearly all of the cache, or if the parent refuses the very first memory.
+// entry needs room, the cache first drops expired entries, and then evicts rarely read ones by
+// S3-FIFO: an entry that was read twice stays. A Set fails only if the entry is larger than
+// [Cache.MaxEntry], if readers hold nearly all of the cache, or if the parent refuses the very
+// first memory.
 //
 // # Who may use it at once
 //
-// Any number of goroutines may call any method at the same time, except Close. Get, View and GetMany
-// take no lock. Writers lock one of many shards. A reader that stays in View keeps a part of its
-// shard, 4 KiB to 1 MiB, from reuse, and delays no other call. Calls for one key are linearizable.
+// Any number of goroutines may call any method at the same time, except Close. Get, View and
+// GetMany take no lock. Writers lock one of many shards. A reader that stays in View keeps a part
+// of its shard, 4 KiB to 1 MiB, from reuse, and delays no other call. Calls for one key are
+// linearizable.
 //
 // # The collector
 //
 // A process with a cache and little else has a small Go heap, so the collector runs often. Package
-// [github.com/freehold-go/freehold/budget/auto] lets Go's heap grow to 64 MiB first; Options.GoHeap of
-// [github.com/freehold-go/freehold/budget], or GOGC, set another size.
+// [github.com/freehold-go/freehold/budget/auto] lets Go's heap grow to 64 MiB first; Options.GoHeap
+// of [github.com/freehold-go/freehold/budget], or GOGC, set another size.
 package cache

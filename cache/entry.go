@@ -15,29 +15,31 @@ type Entry struct {
 	// if they are 0.
 	Flags uint64
 
-	// TTL is how long the entry stays. An entry that is stored with a TTL stays that long, and up to a
-	// second longer. With 0 it has the TTL of the options, and with a negative one it has expired.
+	// TTL is how long the entry stays. An entry that is stored with a TTL stays that long, and up
+	// to a second longer. With 0 it has the TTL of the options, and with a negative one it has
+	// expired.
 	//
-	// An entry that the cache returns has the time left, or 0 if it stays until there is no room. The
-	// time is rounded down to a second, and is a nanosecond in the last second, so a copy of the entry
-	// with its TTL does not stay longer than the entry.
+	// An entry that the cache returns has the time left, or 0 if it stays until there is no room.
+	// The time is rounded down to a second, and is a nanosecond in the last second, so a copy of
+	// the entry with its TTL does not stay longer than the entry.
 	TTL time.Duration
 
-	// Read says that the entry was read since it was stored, and Idle how long ago it was read or stored
-	// last, to the second; as they were before the read that returns them. Touch is a read too. An entry
-	// that is stored begins with the Read and Idle that it is given. The cache keeps them if
-	// Options.Access is set. A read at the moment when the cache moves the entry may go unnoticed.
+	// Read says that the entry was read since it was stored, and Idle how long ago it was read or
+	// stored last, to the second; as they were before the read that returns them. Touch is a read
+	// too. An entry that is stored begins with the Read and Idle that it is given. The cache keeps
+	// them if Options.Access is set. A read at the moment when the cache moves the entry may go
+	// unnoticed.
 	Read bool
 	Idle time.Duration
 
-	// Version grows with each state of a key, and is not 0. The next version is higher even if the key
-	// was deleted or evicted meanwhile, after Clear, and in the next process. That process must restore
-	// a snapshot or begin later by the system's clock. The version may also grow when the cache moves
-	// an entry within its memory. Versions of different keys have no order.
+	// Version grows with each state of a key, and is not 0. The next version is higher even if the
+	// key was deleted or evicted meanwhile, after Clear, and in the next process. That process must
+	// restore a snapshot or begin later by the system's clock. The version may also grow when the
+	// cache moves an entry within its memory. Versions of different keys have no order.
 	//
-	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory. It takes
-	// 8 bytes of an entry whose key had a higher version than the place of the entry gives it, for
-	// example after a change of the TTL.
+	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory. It
+	// takes 8 bytes of an entry whose key had a higher version than the place of the entry gives
+	// it, for example after a change of the TTL.
 	Version uint64
 }
 

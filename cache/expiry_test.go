@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestExpiryBins: what passed counts has expired, and it counts what expired as long ago as a bin is wide.
+// TestExpiryBins: what passed counts has expired, and it counts what expired as long ago as a bin
+// is wide.
 func TestExpiryBins(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, ttl := range []uint32{1, 10, 16, 17, 60, 256, 300, 1 << 20} {

@@ -3,9 +3,9 @@
 //	             0         i         high      n
 //	| split once more |  not yet  | new ones |
 //
-// With n buckets, high is the largest power of two up to n. Bucket n takes from bucket n-high the slots
-// whose homes it is then. Both follow from the slots' tags, so no key is read. Removing the last
-// bucket is the reverse.
+// With n buckets, high is the largest power of two up to n. Bucket n takes from bucket n-high the
+// slots whose homes it is then. Both follow from the slots' tags, so no key is read. Removing the
+// last bucket is the reverse.
 
 package cache
 

@@ -4,9 +4,9 @@
 //
 // An item begins at a multiple of 4 B, and its size is one.
 //
-// An item is written before a slot refers to it. Then only expires and access change, by atomic stores,
-// and rewrite.go rewrites an item that has no reader. An item is live if a slot refers to its place; it
-// does not know that itself.
+// An item is written before a slot refers to it. Then only expires and access change, by atomic
+// stores, and rewrite.go rewrites an item that has no reader. An item is live if a slot refers to
+// its place; it does not know that itself.
 
 package cache
 
@@ -24,8 +24,8 @@ type item struct {
 	expires    atomic.Uint32 // the second of the cache's clock at which it has expired, or 0
 }
 
-// An access is the second of the cache's clock at which an item was last read or stored, with wasRead if
-// it was read since it was stored.
+// An access is the second of the cache's clock at which an item was last read or stored, with
+// wasRead if it was read since it was stored.
 type access = uint32
 
 const wasRead access = 1 << 31
@@ -41,7 +41,8 @@ const (
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 
-// A shape tells which parts an item has beside key and value, and how often it was rewritten in place.
+// A shape tells which parts an item has beside key and value, and how often it was rewritten in
+// place.
 //
 //	| 0 0 | rewrites 5 | spare units 5 | versioned 1 | accessed 1 | units of flags 2, or absent |
 type shape uint16
@@ -123,8 +124,8 @@ func (it *item) need() int {
 	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
 
-// copyTo copies the item to the memory at to, without its version. If sh is versioned, it leaves room for
-// one.
+// copyTo copies the item to the memory at to, without its version. If sh is versioned, it leaves
+// room for one.
 func (it *item) copyTo(to *item, sh shape) {
 	to.expires.Store(it.expires.Load()) // readers may write it, and access
 	to.valueBytes, to.keyBytes = it.valueBytes, it.keyBytes

@@ -54,8 +54,8 @@ func (s *shard) unlock() {
 	}
 }
 
-// asks reports whether the write must begin again by lockFor with this number of bytes, and notes it in
-// asked.
+// asks reports whether the write must begin again by lockFor with this number of bytes, and notes
+// it in asked.
 func (s *shard) asks(bytes int) bool {
 	if s.c.isHuge(bytes) && s.pending < s.c.roomFor(bytes) {
 		s.asked = bytes
@@ -94,8 +94,8 @@ func (b *bound) lend(s *shard, bytes int) {
 	}
 }
 
-// lend lowers the limit by up to the given bytes, and returns by how many. It lends unused bytes, and with
-// evict also bytes that it evicts.
+// lend lowers the limit by up to the given bytes, and returns by how many. It lends unused bytes,
+// and with evict also bytes that it evicts.
 func (s *shard) lend(bytes int, evict bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

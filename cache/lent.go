@@ -1,4 +1,5 @@
-// Lent values, in debug modes: a function of the caller gets a copy, in a block that ends with the call.
+// Lent values, in debug modes: a function of the caller gets a copy, in a block that ends with the
+// call.
 //
 //	value in a segment --copy--> block --f--> compare --Free--> quarantine of the allocator
 //

@@ -43,8 +43,8 @@ var lending = map[string]func(c *Of[string, string], f func(b []byte)){
 	},
 }
 
-// TestLentValues: with a parent that checks its blocks, what a function is lent ends with the call, and a write
-// to it is found. What is not kept nor written to is the value.
+// TestLentValues: with a parent that checks its blocks, what a function is lent ends with the call,
+// and a write to it is found. What is not kept nor written to is the value.
 func TestLentValues(t *testing.T) {
 	for call, lend := range lending {
 		c := newOf(t, &OfOptions[string, string]{})
@@ -84,7 +84,8 @@ func TestLentByUpdate(t *testing.T) {
 	}
 }
 
-// TestLentByAll: key and value are the body's own, to write to as well, with and without a checking parent.
+// TestLentByAll: key and value are the body's own, to write to as well, with and without a checking
+// parent.
 func TestLentByAll(t *testing.T) {
 	for _, parent := range []freehold.Allocator{nil, newHeap(t)} {
 		c := newCache(t, Options{})

@@ -14,10 +14,10 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that load
-// returns, and appends its value. An Entry with a TTL of 0 gets the TTL of the options. Goroutines that
-// ask for the same key meanwhile wait for the same load. A value that is too large to be stored is
-// returned all the same.
+// GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that
+// load returns, and appends its value. An Entry with a TTL of 0 gets the TTL of the options.
+// Goroutines that ask for the same key meanwhile wait for the same load. A value that is too large
+// to be stored is returned all the same.
 //
 // An error of load is returned to all waiting goroutines. The cache does not remember it, unless it
 // matches [ErrNotFound]: see Options.Negative. If the ctx of a waiting goroutine is done, GetOrLoad
@@ -57,9 +57,9 @@ func (c *Cache) isAbsent(key []byte) bool {
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
-// use calls f with the value of key. The error is ErrNotFound if the cache remembers that there is none,
-// and errMissing if it knows nothing or f fails; then undecodable is the version of the entry. If counts
-// is set, this is a read, and a miss unless f succeeds.
+// use calls f with the value of key. The error is ErrNotFound if the cache remembers that there is
+// none, and errMissing if it knows nothing or f fails; then undecodable is the version of the
+// entry. If counts is set, this is a read, and a miss unless f succeeds.
 func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
@@ -96,8 +96,8 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	return undecodable, err
 }
 
-// loadMissing calls use with the value of a key that had no entry. The value is from load, or from another
-// goroutine's load. If use fails for the value of an entry, the entry is replaced.
+// loadMissing calls use with the value of a key that had no entry. The value is from load, or from
+// another goroutine's load. If use fails for the value of an entry, the entry is replaced.
 func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	h := c.seed.Bytes(key)
 	loads := &c.shardOf(h).loads
@@ -147,8 +147,8 @@ func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value [
 	return err
 }
 
-// storeLoaded stores a loaded entry, unless key was written since the load began. It ignores an entry that
-// cannot be stored.
+// storeLoaded stores a loaded entry, unless key was written since the load began. It ignores an
+// entry that cannot be stored.
 func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent bool, undecodable uint64) {
 	s.lockFor(len(key) + len(e.Value))
 	defer s.unlock()
@@ -168,8 +168,8 @@ type loads struct {
 	n   atomic.Int64 // its length
 }
 
-// A loading is one load. written is stored before its key's shard is written, and loaded under the shard's
-// lock. The other fields are set before done is closed.
+// A loading is one load. written is stored before its key's shard is written, and loaded under the
+// shard's lock. The other fields are set before done is closed.
 type loading struct {
 	key     string
 	written atomic.Bool

@@ -62,8 +62,8 @@ func TestNegative(t *testing.T) {
 	c.check()
 }
 
-// TestAbsentIsNoEntry: that a key has no value is neither told to OnEvict nor counted, and takes no memory
-// unless Options.Negative is set.
+// TestAbsentIsNoEntry: that a key has no value is neither told to OnEvict nor counted, and takes no
+// memory unless Options.Negative is set.
 func TestAbsentIsNoEntry(t *testing.T) {
 	for _, negative := range []time.Duration{0, time.Hour} {
 		told := 0
@@ -174,8 +174,8 @@ func TestWaiterLeaves(t *testing.T) {
 	}))
 }
 
-// TestTTLOfTheOptions: it holds for what is stored without a TTL of its own, by every call; SetTTL and
-// Touch of 0 are for ever.
+// TestTTLOfTheOptions: it holds for what is stored without a TTL of its own, by every call; SetTTL
+// and Touch of 0 are for ever.
 func TestTTLOfTheOptions(t *testing.T) {
 	const ttl = 10 * time.Second
 	o := OfOptions[string, string]{Options: Options{TTL: ttl}}

@@ -3,7 +3,8 @@
 //	K  --keys-->    key's bytes
 //	V  --values-->  value's bytes      and back
 //
-// Types without Go pointers are their own bytes, and so are strings and []byte. Others need a Codec.
+// Types without Go pointers are their own bytes, and so are strings and []byte. Others need a
+// Codec.
 
 package cache
 
@@ -22,16 +23,17 @@ import (
 
 // A Codec turns values of a type into bytes and back.
 type Codec[T any] struct {
-	// Append appends the bytes of v to dst, and must not keep dst. It may return other memory instead,
-	// such as bytes that v has, which stay its own: the cache copies them.
+	// Append appends the bytes of v to dst, and must not keep dst. It may return other memory
+	// instead, such as bytes that v has, which stay its own: the cache copies them.
 	Append func(dst []byte, v T) ([]byte, error)
-	// Decode returns the value of bytes, which are the cache's: it must neither change nor keep them. With
-	// an error the entry counts as missing, such as one that another version of the program has stored.
+	// Decode returns the value of bytes, which are the cache's: it must neither change nor keep
+	// them. With an error the entry counts as missing, such as one that another version of the
+	// program has stored.
 	Decode func(b []byte) (T, error)
 }
 
-// Of is a cache of keys and values of Go types, in a [Cache], whose methods it has too: Resize, Stats, Close
-// and the calls with bytes.
+// Of is a cache of keys and values of Go types, in a [Cache], whose methods it has too: Resize,
+// Stats, Close and the calls with bytes.
 //
 // Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic.
 type Of[K comparable, V any] struct {
@@ -45,8 +47,8 @@ type Of[K comparable, V any] struct {
 type OfOptions[K comparable, V any] struct {
 	Options
 
-	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers, of
-	// which two keys must be equal exactly if their bytes are: without padding and floats. NewOf
+	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers,
+	// of which two keys must be equal exactly if their bytes are: without padding and floats. NewOf
 	// panics for other types, and for a Codec without Append, or without Decode in Values. A key is
 	// never decoded.
 	Keys   *Codec[K]
@@ -70,8 +72,8 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 	return c
 }
 
-// Get returns the value of k, and whether there is one. A value that cannot be decoded is none, and counts
-// as a miss in Stats and as Stats.Undecodable.
+// Get returns the value of k, and whether there is one. A value that cannot be decoded is none, and
+// counts as a miss in Stats and as Stats.Undecodable.
 func (c *Of[K, V]) Get(k K) (v V, ok bool) {
 	c.withKey(k, func(key []byte) error {
 		c.base.MustBeOpen(&kind, "Get")
@@ -93,7 +95,8 @@ func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
 	}
 }
 
-// Set stores v for k, with the TTL of the options. It returns the errors of [Cache.Set] and of the codecs.
+// Set stores v for k, with the TTL of the options. It returns the errors of [Cache.Set] and of the
+// codecs.
 func (c *Of[K, V]) Set(k K, v V) error {
 	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.Set(key, value) })
 }
@@ -112,9 +115,9 @@ func (c *Of[K, V]) Delete(k K) (found bool) {
 	return found
 }
 
-// GetOrLoad is [Cache.GetOrLoad] of a value: one load for all who wait. An entry that cannot be decoded is
-// none: it is loaded anew and replaced. Each caller gets what Decode makes of the bytes of the value that was
-// loaded, or the error of that.
+// GetOrLoad is [Cache.GetOrLoad] of a value: one load for all who wait. An entry that cannot be
+// decoded is none: it is loaded anew and replaced. Each caller gets what Decode makes of the bytes
+// of the value that was loaded, or the error of that.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
 	err = c.withKey(k, func(key []byte) error {
 		c.base.MustBeOpen(&kind, "GetOrLoad")
@@ -148,8 +151,8 @@ func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
 	return withBytes(&c.rooms, &c.keys, k, f)
 }
 
-// withBytes calls f with the bytes of v, for which the codec may use a buffer of rooms. The codec may
-// return other memory, which is not ours to keep; the next buffer is as large.
+// withBytes calls f with the bytes of v, for which the codec may use a buffer of rooms. The codec
+// may return other memory, which is not ours to keep; the next buffer is as large.
 func withBytes[T any](rooms *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {
 	room := rooms.Get().(*[]byte)
 	defer rooms.Put(room)

@@ -103,8 +103,8 @@ func TestCodecsFail(t *testing.T) {
 	}
 }
 
-// formats are codecs of two versions of a program: each decodes its own strings alone, and otherwise
-// returns what it has so far beside an error.
+// formats are codecs of two versions of a program: each decodes its own strings alone, and
+// otherwise returns what it has so far beside an error.
 func formats(version byte) *Codec[string] {
 	return &Codec[string]{
 		Append: func(dst []byte, v string) ([]byte, error) { return append(append(dst, version), v...), nil },
@@ -117,8 +117,8 @@ func formats(version byte) *Codec[string] {
 	}
 }
 
-// TestUndecodableIsMissing: an entry of another format counts as a miss, has no value, and GetOrLoad loads
-// and replaces it, unless somebody else does during the load.
+// TestUndecodableIsMissing: an entry of another format counts as a miss, has no value, and
+// GetOrLoad loads and replaces it, unless somebody else does during the load.
 func TestUndecodableIsMissing(t *testing.T) {
 	c := newOf(t, &OfOptions[string, string]{Options: Options{Negative: time.Minute}, Values: formats(1)})
 	for _, k := range []string{"k", "l", "m"} {
@@ -153,8 +153,8 @@ func TestUndecodableIsMissing(t *testing.T) {
 	c.check()
 }
 
-// TestCodecKeepsItsMemory: Append may return its argument, which stays the caller's; and what Get returns
-// is no memory of the cache.
+// TestCodecKeepsItsMemory: Append may return its argument, which stays the caller's; and what Get
+// returns is no memory of the cache.
 func TestCodecKeepsItsMemory(t *testing.T) {
 	own := &Codec[string]{Append: func(_ []byte, v string) ([]byte, error) { return []byte(v), nil }}
 	own.Decode = func(b []byte) (string, error) { return string(b), nil }

@@ -14,8 +14,8 @@ const MinBytes = 256 << 10
 
 // Options configures a [Cache]. MaxBytes is required.
 type Options struct {
-	// MaxBytes is the bound, in bytes, on the memory that the cache takes from its parent, for entries,
-	// index and bookkeeping. Less than MinBytes panics.
+	// MaxBytes is the bound, in bytes, on the memory that the cache takes from its parent, for
+	// entries, index and bookkeeping. Less than MinBytes panics.
 	MaxBytes int
 
 	// Name appears in Stats and in reports, and tells caches apart in metrics: see package metrics.
@@ -27,8 +27,8 @@ type Options struct {
 	Format string
 
 	// TTL is how long an entry stays that Set stores, and one with an Entry.TTL of 0 that Put, Add,
-	// Replace, CompareAndSet, Update or GetOrLoad store. SetTTL and Touch with 0 let an entry stay until
-	// there is no room, and so does a TTL of 0 here. A negative one panics.
+	// Replace, CompareAndSet, Update or GetOrLoad store. SetTTL and Touch with 0 let an entry stay
+	// until there is no room, and so does a TTL of 0 here. A negative one panics.
 	TTL time.Duration
 
 	// Sliding makes each read of an entry that expires let it stay for another TTL, which must not
@@ -44,15 +44,15 @@ type Options struct {
 	// all. A negative one panics.
 	Negative time.Duration
 
-	// Access keeps with each entry when it was last read, for Entry.Read and Entry.Idle. That takes 4
-	// bytes an entry, and each read writes to the entry's memory, once a second at most.
+	// Access keeps with each entry when it was last read, for Entry.Read and Entry.Idle. That takes
+	// 4 bytes an entry, and each read writes to the entry's memory, once a second at most.
 	Access bool
 
-	// OnEvict is called once with each entry that the cache drops by itself. It is not called with an
-	// entry that a call replaces, deletes or clears. Key and value are the cache's own memory: OnEvict
-	// must neither change nor keep them. It runs in the call that needs the room, under the lock of a
-	// shard: it must be short, and calls of the cache from it deadlock. An expired entry is dropped
-	// when its memory is needed or its key is written, not at the second it expires.
+	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
+	// an entry that a call replaces, deletes or clears. Key and value are the cache's own memory:
+	// OnEvict must neither change nor keep them. It runs in the call that needs the room, under the
+	// lock of a shard: it must be short, and calls of the cache from it deadlock. An expired entry
+	// is dropped when its memory is needed or its key is written, not at the second it expires.
 	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the

@@ -71,7 +71,8 @@ func TestReaderAgainstReclaim(t *testing.T) {
 	}
 }
 
-// TestAllAgainstResize: All looks at a bucket under the lock of its shard, so that Resize does not free it.
+// TestAllAgainstResize: All looks at a bucket under the lock of its shard, so that Resize does not
+// free it.
 func TestAllAgainstResize(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	must(0, c.Set([]byte("k"), []byte("v")))
@@ -91,8 +92,8 @@ func TestAllAgainstResize(t *testing.T) {
 	c.check()
 }
 
-// TestReaderAgainstFreedIndex: Resize frees buckets and the pages that describe segments once no reader, who
-// has a slot and no pin yet, is left.
+// TestReaderAgainstFreedIndex: Resize frees buckets and the pages that describe segments once no
+// reader, who has a slot and no pin yet, is left.
 func TestReaderAgainstFreedIndex(t *testing.T) {
 	const made, most, least = 4 << 20, 4 << 20 * resizeShare, 4 << 20 / resizeShare
 	for function, size := range map[string]int{"shrinkIndex": 10, "dropPages": 4000} {
@@ -132,7 +133,8 @@ func TestHitsOfTwoReaders(t *testing.T) {
 	}
 }
 
-// TestLateReader: one who pins a segment that is being emptied, before its slot is cleared, keeps it.
+// TestLateReader: one who pins a segment that is being emptied, before its slot is cleared, keeps
+// it.
 func TestLateReader(t *testing.T) {
 	c := newCache(t, Options{})
 	key, value := []byte("k"), checked([]byte("k"), 500)
@@ -156,8 +158,8 @@ func TestLateReader(t *testing.T) {
 	c.check()
 }
 
-// TestRewriteAgainstReaders: at each point at which an item is rewritten, a reader waits for the new
-// value; one who has its segment pinned before keeps the old one, and another place is found.
+// TestRewriteAgainstReaders: at each point at which an item is rewritten, a reader waits for the
+// new value; one who has its segment pinned before keeps the old one, and another place is found.
 func TestRewriteAgainstReaders(t *testing.T) {
 	key, value := []byte("k"), checked([]byte("k"), 500)
 	again := bytes.Repeat([]byte{'a'}, len(value))
@@ -244,7 +246,8 @@ func TestSearchAgainstMoves(t *testing.T) {
 	}
 }
 
-// TestSearchTakesTheLock: a reader between whose looks slots move, again and again, looks once with the lock.
+// TestSearchTakesTheLock: a reader between whose looks slots move, again and again, looks once with
+// the lock.
 func TestSearchTakesTheLock(t *testing.T) {
 	c := newCache(t, Options{})
 	must(0, c.Set([]byte("other"), nil))

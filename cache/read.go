@@ -34,8 +34,8 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 
 // View calls f with the entry of key, if there is one, and reports whether there is. The value is
 // the cache's memory: it stays as it is until f returns or panics, though other goroutines, or f,
-// replace or delete the entry meanwhile. f must not write to it, nor keep it. FREEHOLD_DEBUG=guard and
-// poison, -asan, and a parent of alloctest.New find both: f gets a copy there.
+// replace or delete the entry meanwhile. f must not write to it, nor keep it. FREEHOLD_DEBUG=guard
+// and poison, -asan, and a parent of alloctest.New find both: f gets a copy there.
 //
 // f runs without a lock, may call any method of the cache but Close, and may take its time: see the
 // package's documentation.
@@ -66,8 +66,8 @@ func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	return true
 }
 
-// Peek is View without counting as a read: it changes neither Stats, nor the eviction order, nor a sliding
-// TTL, nor Entry.Idle.
+// Peek is View without counting as a read: it changes neither Stats, nor the eviction order, nor a
+// sliding TTL, nor Entry.Idle.
 func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	c.base.MustBeOpen(&kind, "Peek")
 	h := c.seed.Bytes(key)
@@ -126,8 +126,8 @@ func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// getSome is GetMany of at most batchKeys keys; from is the index of the first. It prefetches the buckets
-// of all, then the items of all, and then reads them.
+// getSome is GetMany of at most batchKeys keys; from is the index of the first. It prefetches the
+// buckets of all, then the items of all, and then reads them.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	var hashes [batchKeys]uint64
 	var addrs [batchKeys]uintptr
@@ -148,9 +148,9 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// All returns an iterator over the keys and entries, in no order. Both are copies, and the
-// caller's until the body of the loop ends. An entry that the cache moves during the loop may be seen
-// twice or not at all. The body runs without a lock: it may call any method.
+// All returns an iterator over the keys and entries, in no order. Both are copies, and the caller's
+// until the body of the loop ends. An entry that the cache moves during the loop may be seen twice
+// or not at all. The body runs without a lock: it may call any method.
 func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 	return func(yield func([]byte, Entry) bool) {
 		c.base.MustBeOpen(&kind, "All")

@@ -14,7 +14,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it meanwhile.
+// TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it
+// meanwhile.
 func TestGetMany(t *testing.T) {
 	const n = 3*batchKeys + 5
 	c := newShared(t, Options{MaxBytes: 1 << 20})
@@ -74,7 +75,8 @@ func TestSliding(t *testing.T) {
 	c.check()
 }
 
-// TestTouchDuringARead: the TTL that Touch gives stays, at whichever look at the clock of a Get it comes.
+// TestTouchDuringARead: the TTL that Touch gives stays, at whichever look at the clock of a Get it
+// comes.
 func TestTouchDuringARead(t *testing.T) {
 	c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
 	clock := c.fake()
@@ -325,7 +327,8 @@ func (p *refiller) Free(b []byte) {
 	p.freed = append(p.freed, words)
 }
 
-// TestHitOfAFreedSlot: a read that is counted after the index has shrunk writes to nothing that was freed.
+// TestHitOfAFreedSlot: a read that is counted after the index has shrunk writes to nothing that was
+// freed.
 func TestHitOfAFreedSlot(t *testing.T) {
 	p := &refiller{Allocator: newHeap(t)}
 	c := New(p, &Options{MaxBytes: 4 << 20})

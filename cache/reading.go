@@ -10,8 +10,9 @@ import (
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
-// A reading is a found item, and the reader's pin on its segment. The zero reading is no item. It has four
-// words: the compiler keeps a larger struct in memory, and each copy of that waits for stores.
+// A reading is a found item, and the reader's pin on its segment. The zero reading is no item. It
+// has four words: the compiler keeps a larger struct in memory, and each copy of that waits for
+// stores.
 type reading struct {
 	at  *atomic.Uint64 // the slot
 	w   slot           // that it had
@@ -26,7 +27,8 @@ func (r reading) release() {
 	}
 }
 
-// entryOf returns the entry of a reading. Its value is the item's memory. now is a result of accessTime.
+// entryOf returns the entry of a reading. Its value is the item's memory. now is a result of
+// accessTime.
 func (s *shard) entryOf(r reading, now uint32) (e Entry) {
 	e.Value, e.Flags, e.Version = r.it.value(), r.it.flags(), s.version(r.w, r.it)
 	e.TTL = s.c.clock.left(r.it.expires.Load())
@@ -49,8 +51,8 @@ func (r reading) isLive(c *clock) bool {
 	return r.it != nil && !r.it.shape.isAbsent() && !r.it.hasExpired(c)
 }
 
-// find returns a reading of key, which may have expired or be absent. It takes no lock, unless writers
-// keep moving slots meanwhile.
+// find returns a reading of key, which may have expired or be absent. It takes no lock, unless
+// writers keep moving slots meanwhile.
 func (s *shard) find(h uint64, key []byte) reading {
 	const tries = 100
 	for range tries {
@@ -66,7 +68,8 @@ func (s *shard) find(h uint64, key []byte) reading {
 	return s.scan(h, key, false)
 }
 
-// addrOf returns where the item of the first slot with a tag is, for a prefetch. The caller is among the readers.
+// addrOf returns where the item of the first slot with a tag is, for a prefetch. The caller is
+// among the readers.
 func (s *shard) addrOf(tag uint32) uintptr {
 	one, two := s.index.bucketsOf(tag)
 	if one == nil {
@@ -82,7 +85,8 @@ func (s *shard) addrOf(tag uint32) uintptr {
 	return 0
 }
 
-// scan looks at both homes of key once. A writer has the lock, and needs no pin as long as it reclaims nothing.
+// scan looks at both homes of key once. A writer has the lock, and needs no pin as long as it
+// reclaims nothing.
 func (s *shard) scan(h uint64, key []byte, isWriter bool) reading {
 	me := s.c.readers.Enter() // so that no bucket is freed
 	r := s.look(tagOf(h), key, isWriter)

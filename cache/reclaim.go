@@ -1,4 +1,5 @@
-// Reclaim: the choice of the segment to empty, and of its items that stay. This is S3-FIFO by segments.
+// Reclaim: the choice of the segment to empty, and of its items that stay. This is S3-FIFO by
+// segments.
 //
 //	new key ------------> | small queue: a tenth  | -- 2 hits --> | main queue | --+
 //	                                |                                |  ^          | 0 hits
@@ -7,9 +8,9 @@
 //	   |
 //	   +-- the key is set again: to main
 //
-// A queue is its sealed segments, by age. The oldest is emptied: items that stay are copied to the open
-// segment of their queue and class. While garbagePercent of the bytes are dead or expired, no live item
-// is evicted: the segment with most garbage is emptied, and all its live items stay.
+// A queue is its sealed segments, by age. The oldest is emptied: items that stay are copied to the
+// open segment of their queue and class. While garbagePercent of the bytes are dead or expired, no
+// live item is evicted: the segment with most garbage is emptied, and all its live items stay.
 
 package cache
 
@@ -28,8 +29,8 @@ const (
 	ahead = 4 << 10 // bytes of a segment that are asked for before it is read there
 )
 
-// A rule is what an item needs to stay when its segment is emptied, and pays for it, in hits. Who pays
-// goes to main.
+// A rule is what an item needs to stay when its segment is emptied, and pays for it, in hits. Who
+// pays goes to main.
 type rule struct{ needs, pays int }
 
 // victims are the segments that may be emptied next; 0 is none.
@@ -39,8 +40,8 @@ type victims struct {
 	garbage, most         int // of all, of the dirtiest
 }
 
-// reclaim empties a segment and reports whether there is one. From round to round of one call fewer items
-// stay.
+// reclaim empties a segment and reports whether there is one. From round to round of one call fewer
+// items stay.
 func (s *shard) reclaim(round int, why Reason) bool {
 	for {
 		v := s.victims()
@@ -141,8 +142,8 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason
 	}
 }
 
-// keep copies an item, and reports whether there was memory for that. A large one stays where it is, and its
-// segment becomes the newest.
+// keep copies an item, and reports whether there was memory for that. A large one stays where it
+// is, and its segment becomes the newest.
 func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 	w := slot(at.Load())
 	main, hits := w.main() || pays > 0, max(w.hits()-pays, 0)

@@ -29,8 +29,9 @@ func TestExpiredGoFirst(t *testing.T) {
 	c.check()
 }
 
-// TestGhosts: a key that was evicted from the small queue and is set again goes to the main one. What was
-// read twice is copied there, or put there if it is large, and pays for that with its hits.
+// TestGhosts: a key that was evicted from the small queue and is set again goes to the main one.
+// What was read twice is copied there, or put there if it is large, and pays for that with its
+// hits.
 func TestGhosts(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	read, large := []byte("read"), []byte("large")
@@ -57,8 +58,8 @@ func TestGhosts(t *testing.T) {
 	}
 }
 
-// TestHitsAreSpent: an entry of the main queue that was read often, and is not any more, goes before those that are
-// read there.
+// TestHitsAreSpent: an entry of the main queue that was read often, and is not any more, goes
+// before those that are read there.
 func TestHitsAreSpent(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	k := []byte("read before")
@@ -138,8 +139,8 @@ func TestRefusedSegments(t *testing.T) {
 	}
 }
 
-// TestSlidingLargeEntryStays: an entry in a segment of its own, whose TTL is renewed by reads, does not
-// make room for others when the TTL that it was stored with has passed.
+// TestSlidingLargeEntryStays: an entry in a segment of its own, whose TTL is renewed by reads, does
+// not make room for others when the TTL that it was stored with has passed.
 func TestSlidingLargeEntryStays(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20, TTL: 10 * time.Second, Sliding: true})
 	clock := c.fake()
@@ -156,8 +157,8 @@ func TestSlidingLargeEntryStays(t *testing.T) {
 	}
 }
 
-// TestForgetBytesOfAnotherTime: bytes whose time a read has changed are not those of later bins, which
-// would expire in their place.
+// TestForgetBytesOfAnotherTime: bytes whose time a read has changed are not those of later bins,
+// which would expire in their place.
 func TestForgetBytesOfAnotherTime(t *testing.T) {
 	var x expiry
 	x.begin(1, 100)
@@ -202,7 +203,8 @@ func (p *trimmed) Trim() {
 	p.trims++
 }
 
-// TestLargeItemsTrim: the parent is trimmed before large items of many sizes leave more than a part of the bound in it.
+// TestLargeItemsTrim: the parent is trimmed before large items of many sizes leave more than a part
+// of the bound in it.
 func TestLargeItemsTrim(t *testing.T) {
 	const most, large = leastReturned, 1 << 20
 	p := &trimmed{Allocator: newHeap(t)}

@@ -1,7 +1,8 @@
 // Rewriting: an entry that is replaced by one of nearly its size stays where it is.
 //
-// It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and the item is
-// written only if its segment has no pin then. Readers who find no slot look again, since moves is odd.
+// It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and the item
+// is written only if its segment has no pin then. Readers who find no slot look again, since moves
+// is odd.
 //
 // The item keeps its age in its queue, so that rewriting counts as a hit. Its version grows by 1.
 
@@ -10,7 +11,8 @@ package cache
 // spareShare is the divisor of an item's size that gives the most spare bytes.
 const spareShare = 8
 
-// rewrite writes e, of a shape without spare units, over the item of old, and reports whether it could.
+// rewrite writes e, of a shape without spare units, over the item of old, and reports whether it
+// could.
 func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps bool) bool {
 	if old.at == nil {
 		return false
@@ -40,7 +42,8 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps b
 	return alone
 }
 
-// reshaped returns the shape of the item after a rewrite with e, and whether the item can be rewritten.
+// reshaped returns the shape of the item after a rewrite with e, and whether the item can be
+// rewritten.
 func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
 	sh |= it.shape & versioned
 	spare := it.size() - itemBytes(it.key(), e, sh)

@@ -103,8 +103,8 @@ func TestRewriteItself(t *testing.T) {
 	}
 }
 
-// TestRewriteLeavesNothing: while values are replaced by others of nearly their size, nothing is dead, evicted
-// or copied.
+// TestRewriteLeavesNothing: while values are replaced by others of nearly their size, nothing is
+// dead, evicted or copied.
 func TestRewriteLeavesNothing(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	const n = 800

@@ -5,8 +5,8 @@
 //	  +------------------------------+----------------------+
 //
 // An open segment takes new items; a sealed one only loses them. One that was emptied, so that no
-// slot refers to it, is in limbo until the last reader has left. Large items have a sealed segment of
-// their own.
+// slot refers to it, is in limbo until the last reader has left. Large items have a sealed segment
+// of their own.
 //
 // Segments have numbers. A page describes 64 of them:
 //
@@ -18,13 +18,13 @@
 //	reader:   R1 load the slot   R2 add 1 to the segment's pin   R3 load the slot, it is the same   R4 read   R5 subtract 1
 //	writer:   W1 store 0, or another place, to all slots of the segment   W2 load all its pins, each is 0   W3 reuse
 //
-// These are atomic operations, which have one total order in Go, on weak memory too. If R3 comes before
-// W1, so does R2, and W2 sees the pin until R5. If it comes after W1, the slot is another one, and the
-// reader takes its pin back without reading. Or the slot is the same again: it then refers to
-// an item that was written after W3, and the pin counts for that. R5 happens before the W2 that sees
-// 0, and writing an item before the slot is stored that R1 loads, so the race detector sees the
-// order too. A page is returned when no segment has memory, once every reader between R1 and R3 has
-// finished.
+// These are atomic operations, which have one total order in Go, on weak memory too. If R3 comes
+// before W1, so does R2, and W2 sees the pin until R5. If it comes after W1, the slot is another
+// one, and the reader takes its pin back without reading. Or the slot is the same again: it then
+// refers to an item that was written after W3, and the pin counts for that. R5 happens before the
+// W2 that sees 0, and writing an item before the slot is stored that R1 loads, so the race detector
+// sees the order too. A page is returned when no segment has memory, once every reader between R1
+// and R3 has finished.
 
 package cache
 
@@ -60,8 +60,9 @@ const (
 	limbo
 )
 
-// A segment describes a block. The shard's lock guards it; readers who hold a pin read addr and age, which
-// stay meanwhile. GetMany reads addr without a pin, for a prefetch alone, so it is stored atomically.
+// A segment describes a block. The shard's lock guards it; readers who hold a pin read addr and
+// age, which stay meanwhile. GetMany reads addr without a pin, for a prefetch alone, so it is
+// stored atomically.
 type segment struct {
 	addr  uintptr
 	age   uint64 // grows from one segment to the next, and is part of versions

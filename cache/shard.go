@@ -317,7 +317,8 @@ func (s *shard) shrink(limit int, why Reason) {
 	s.settle()
 }
 
-// dropPages gives back the pages that describe segments, and so all segments, unless readers hold one.
+// dropPages gives back the pages that describe segments, and so all segments, unless readers hold
+// one.
 func (s *shard) dropPages() {
 	s.sealAll()
 	s.segs.each(func(n uint32, g *segment) {

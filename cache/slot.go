@@ -2,8 +2,8 @@
 //
 //	| tag 27 | main 1 | hits 2 | place 34 |        0 is an empty slot
 //
-// The tag is a part of the key's hash. Both homes of the slot follow from it: see index.go. The place
-// of the item is the number of its segment and its offset there, in units of 4 B.
+// The tag is a part of the key's hash. Both homes of the slot follow from it: see index.go. The
+// place of the item is the number of its segment and its offset there, in units of 4 B.
 //
 // Writers change slots under the shard's lock. Readers count their hits by compare-and-swap, so a
 // writer's store may undo a hit, and never the reverse.

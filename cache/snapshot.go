@@ -7,11 +7,12 @@
 //	entry         key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
 //
 // Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
-// entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its content. So a
-// stream that was cut, even between two blocks, is detected.
+// entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its content.
+// So a stream that was cut, even between two blocks, is detected.
 //
-// The cache has given no version above the highest version when the block is written. Restored entries
-// have higher ones, so no version from before a restart is the version of another state after it.
+// The cache has given no version above the highest version when the block is written. Restored
+// entries have higher ones, so no version from before a restart is the version of another state
+// after it.
 
 package cache
 
@@ -30,8 +31,8 @@ import (
 
 // Errors of [Cache.Restore], for [errors.Is].
 var (
-	// ErrForeign says that the stream is no cache's, that another release wrote it, or that its cache
-	// had another [Options].Format. The cache is as before.
+	// ErrForeign says that the stream is no cache's, that another release wrote it, or that its
+	// cache had another [Options].Format. The cache is as before.
 	ErrForeign = errors.New("not a snapshot of such a cache")
 
 	// ErrCorrupt says that the stream was damaged.
@@ -51,8 +52,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Snapshot writes all entries that have not expired to w, while the cache is in use. It may have the old or
-// the new state of an entry that is written meanwhile. It returns the error of w.
+// Snapshot writes all entries that have not expired to w, while the cache is in use. It may have
+// the old or the new state of an entry that is written meanwhile. It returns the error of w.
 func (c *Cache) Snapshot(w io.Writer) error {
 	c.base.MustBeOpen(&kind, "Snapshot")
 	head := binary.LittleEndian.AppendUint32([]byte(snapshotMagic), snapshotVersion)
@@ -94,7 +95,8 @@ func (b *blockWriter) add(it *item, c *clock) {
 	b.block = append(append(b.block, it.key()...), it.value()...)
 }
 
-// flush writes the block, and begins an empty one. No entry of the block has a version above highest.
+// flush writes the block, and begins an empty one. No entry of the block has a version above
+// highest.
 func (b *blockWriter) flush(highest uint64) {
 	binary.LittleEndian.PutUint64(b.block, highest)
 	b.write(b.block)
@@ -119,12 +121,14 @@ func checksum(number uint64, block []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, block)
 }
 
-// Restore adds the entries of a snapshot that have not expired. If there is no room for all, the cache
-// evicts some, and it leaves out entries that are larger than MaxEntry. Their versions are new, and above
-// all versions in the snapshot. Restore reads r up to the snapshot's end, and not beyond.
+// Restore adds the entries of a snapshot that have not expired. If there is no room for all, the
+// cache evicts some, and it leaves out entries that are larger than MaxEntry. Their versions are
+// new, and above all versions in the snapshot. Restore reads r up to the snapshot's end, and not
+// beyond.
 //
-// The cache is as before after an error that matches [ErrForeign]. It is empty after any other error:
-// [ErrCorrupt], [ErrTruncated], or an error of r or of Set. So restore before others use the cache.
+// The cache is as before after an error that matches [ErrForeign]. It is empty after any other
+// error: [ErrCorrupt], [ErrTruncated], or an error of r or of Set. So restore before others use the
+// cache.
 func (c *Cache) Restore(r io.Reader) error {
 	c.base.MustBeOpen(&kind, "Restore")
 	err := c.restore(r)

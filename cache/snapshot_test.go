@@ -55,7 +55,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfLittle: without entries it is a last block, and an entry may have neither key nor value.
+// TestSnapshotsOfLittle: without entries it is a last block, and an entry may have neither key nor
+// value.
 func TestSnapshotsOfLittle(t *testing.T) {
 	if n := len(snapshotOf(t, 0)); n != firstBlockEnds+8+highestBytes {
 		t.Errorf("a snapshot of nothing has %d bytes", n)
@@ -179,7 +180,8 @@ func TestSnapshotFileErrors(t *testing.T) {
 	}
 }
 
-// TestSnapshotFileThatCannotBeNamed: the last step of SnapshotFile has an error too, and leaves no file.
+// TestSnapshotFileThatCannotBeNamed: the last step of SnapshotFile has an error too, and leaves no
+// file.
 func TestSnapshotFileThatCannotBeNamed(t *testing.T) {
 	c := newCache(t, Options{})
 	c.fake()
@@ -216,8 +218,8 @@ func (s *slow) Write(b []byte) (int, error) {
 	return s.Writer.Write(b)
 }
 
-// TestSlowSnapshots: an entry expires when it would have, however long Snapshot and Restore take. Copies
-// that go from snapshot to snapshot gain no time, whatever Options.Jitter says.
+// TestSlowSnapshots: an entry expires when it would have, however long Snapshot and Restore take.
+// Copies that go from snapshot to snapshot gain no time, whatever Options.Jitter says.
 func TestSlowSnapshots(t *testing.T) {
 	const entries, life = 200, 100 * time.Second
 	c := newCache(t, Options{MaxBytes: 1 << 20, Jitter: 0.5})
@@ -249,8 +251,8 @@ func TestSlowSnapshots(t *testing.T) {
 	}
 }
 
-// TestVersionsDuringSnapshot: an entry that is written while Snapshot runs is restored with a higher version than
-// it had then, also by a process whose clock was set back.
+// TestVersionsDuringSnapshot: an entry that is written while Snapshot runs is restored with a
+// higher version than it had then, also by a process whose clock was set back.
 func TestVersionsDuringSnapshot(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 2 << 20})
 	const keys = 300
@@ -357,8 +359,8 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestHostileSnapshots: a block whose checksum is right may say anything. It is entries or an error, and
-// nothing but what the block holds is read.
+// TestHostileSnapshots: a block whose checksum is right may say anything. It is entries or an
+// error, and nothing but what the block holds is read.
 func TestHostileSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 6)
 	c := newCache(t, Options{MaxBytes: 1 << 20, Access: true})

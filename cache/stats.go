@@ -39,9 +39,9 @@ func (c *Cache) Stats() Stats {
 	return st
 }
 
-// AllStats returns the Stats of all open caches in order of creation, as [freehold.AllStats] does for
-// heaps. A cache dropped without Close is left out once the collector has found it. It costs a call of
-// Stats for each cache, and must not be called from OnEvict.
+// AllStats returns the Stats of all open caches in order of creation, as [freehold.AllStats] does
+// for heaps. A cache dropped without Close is left out once the collector has found it. It costs a
+// call of Stats for each cache, and must not be called from OnEvict.
 func AllStats() []Stats {
 	var all []Stats
 	for _, c := range opened.All() {

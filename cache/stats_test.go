@@ -37,7 +37,8 @@ func TestAllStats(t *testing.T) {
 	}
 }
 
-// AllStats reads no memory of a parent that was closed before its cache, and does not keep that cache.
+// AllStats reads no memory of a parent that was closed before its cache, and does not keep that
+// cache.
 func TestAllStatsOfDroppedCaches(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // on a stack of its own

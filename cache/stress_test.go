@@ -100,8 +100,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// TestStressOfLoans: shards that lend to each other while the bound changes and readers hold entries do not wait for
-// each other, and never have more than the bound.
+// TestStressOfLoans: shards that lend to each other while the bound changes and readers hold
+// entries do not wait for each other, and never have more than the bound.
 func TestStressOfLoans(t *testing.T) {
 	const size = 8 << 20
 	steps := 200

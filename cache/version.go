@@ -2,11 +2,11 @@
 //
 //	position   age of the segment | offset there, in units of 4 B | rewrites 5 bits
 //
-// The position of an item is its version, so most versions take no memory. It must be above the key's
-// version before. If the key has an item, that is the item's version. Otherwise it is the floor of the
-// shard: the highest version of all items that left no successor. Positions in a new segment are above
-// both, as its age is the highest. Positions in an older open segment may be below: then the item
-// carries a version of its own in 8 B, one above the version before.
+// The position of an item is its version, so most versions take no memory. It must be above the
+// key's version before. If the key has an item, that is the item's version. Otherwise it is the
+// floor of the shard: the highest version of all items that left no successor. Positions in a new
+// segment are above both, as its age is the highest. Positions in an older open segment may be
+// below: then the item carries a version of its own in 8 B, one above the version before.
 //
 // Invariants (check verifies them):
 //   - every version that a shard has given is at most its top, the last position of its newest age
@@ -24,16 +24,17 @@ import (
 // versionEpoch is the time, in Unix nanoseconds, at which versions begin: the year 2026.
 const versionEpoch = 1767225600 * int64(time.Second)
 
-// versionsPerNano is how many versions a cache that is made a nanosecond later begins higher. A byte that
-// is written takes 8 versions of each shard. So a process starts above all versions of an earlier one, unless that
-// has written more than 1 GB/s to all shards together for all of its life, or the system's clock was set back. There
-// are enough numbers until the year 2062.
+// versionsPerNano is how many versions a cache that is made a nanosecond later begins higher. A
+// byte that is written takes 8 versions of each shard. So a process starts above all versions of an
+// earlier one, unless that has written more than 1 GB/s to all shards together for all of its life,
+// or the system's clock was set back. There are enough numbers until the year 2062.
 const versionsPerNano = 8
 
 // highest is at least every version of the caches of this process that were closed.
 var highest atomic.Uint64
 
-// firstVersion returns a version that no cache has passed which was closed, or whose process has ended.
+// firstVersion returns a version that no cache has passed which was closed, or whose process has
+// ended.
 func firstVersion() uint64 {
 	return max(uint64(max(time.Now().UnixNano()-versionEpoch, 0))*versionsPerNano, highest.Load())
 }
@@ -92,8 +93,8 @@ func (c *Cache) highestVersion() (v uint64) {
 // highestBefore has allot give the item a version of its own: no position is above it.
 const highestBefore = math.MaxUint64
 
-// shapeAt returns versioned if an item at the offset of segment n needs a version of its own to have a
-// higher one than before, and else 0.
+// shapeAt returns versioned if an item at the offset of segment n needs a version of its own to
+// have a higher one than before, and else 0.
 func (s *shard) shapeAt(n, offset uint32, before uint64) shape {
 	if s.position(n, offset) > before {
 		return 0
@@ -107,7 +108,8 @@ func (s *shard) setVersion(it *item, v uint64) {
 	binary.NativeEndian.PutUint64(it.versionAt(), v)
 }
 
-// advance gives an item that is rewritten in place a shape, and the next version unless it keeps its own.
+// advance gives an item that is rewritten in place a shape, and the next version unless it keeps
+// its own.
 func (s *shard) advance(it *item, sh shape, keeps bool) {
 	if keeps {
 		it.shape = sh + oneRewrite*shape(it.shape.rewrites())

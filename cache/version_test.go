@@ -14,8 +14,8 @@ import (
 // ttls has a TTL of each class.
 var ttls = [classes]time.Duration{0, 10 * time.Second, time.Minute, 4 * time.Minute, time.Hour}
 
-// TestVersionsOfTTLClasses: a write with another TTL gives a higher version, and the token of the entry
-// before is refused.
+// TestVersionsOfTTLClasses: a write with another TTL gives a higher version, and the token of the
+// entry before is refused.
 func TestVersionsOfTTLClasses(t *testing.T) {
 	for _, first := range ttls {
 		for _, next := range ttls {
@@ -47,8 +47,8 @@ func (c *Cache) versionOf(key []byte) (v uint64) {
 	return v
 }
 
-// TestVersionsAreFree: while entries have one TTL, whether they are replaced, deleted, evicted or compacted,
-// few of them need memory for their versions.
+// TestVersionsAreFree: while entries have one TTL, whether they are replaced, deleted, evicted or
+// compacted, few of them need memory for their versions.
 func TestVersionsAreFree(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 8 << 20})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -89,7 +89,8 @@ type history struct {
 	snapshot []byte
 }
 
-// begin makes a new cache, as a new process does. With a snapshot, the system's clock may have been set back.
+// begin makes a new cache, as a new process does. With a snapshot, the system's clock may have been
+// set back.
 func (x *history) begin() {
 	if x.c != nil {
 		x.c.Close()
@@ -183,7 +184,8 @@ func (x *history) restart() {
 	x.begin()
 }
 
-// TestVersionsGrow: versions of a key only grow, whatever happens to it, from one cache to the next too.
+// TestVersionsGrow: versions of a key only grow, whatever happens to it, from one cache to the next
+// too.
 func TestVersionsGrow(t *testing.T) {
 	steps := 1_000_000
 	if testing.Short() {
@@ -198,7 +200,8 @@ func TestVersionsGrow(t *testing.T) {
 	x.c.Close()
 }
 
-// TestVersionsOfRaisedCaches: after a raise, entries in segments that were open before are above it too.
+// TestVersionsOfRaisedCaches: after a raise, entries in segments that were open before are above it
+// too.
 func TestVersionsOfRaisedCaches(t *testing.T) {
 	c := newCache(t, Options{})
 	v := must(c.Put([]byte("first"), Entry{}))
@@ -208,8 +211,8 @@ func TestVersionsOfRaisedCaches(t *testing.T) {
 	}
 }
 
-// TestVersionsOfManyRewrites: an item that is rewritten in place comes to the end of its segment's positions, and
-// what is stored after Clear has a higher version still.
+// TestVersionsOfManyRewrites: an item that is rewritten in place comes to the end of its segment's
+// positions, and what is stored after Clear has a higher version still.
 func TestVersionsOfManyRewrites(t *testing.T) {
 	c := newCache(t, Options{})
 	c.raise(c.highestVersion())
@@ -231,8 +234,8 @@ func TestVersionsOfManyRewrites(t *testing.T) {
 	}
 }
 
-// TestVersionsBeginAnew: a cache begins above all that were closed, and above what one would have that
-// a process made earlier.
+// TestVersionsBeginAnew: a cache begins above all that were closed, and above what one would have
+// that a process made earlier.
 func TestVersionsBeginAnew(t *testing.T) {
 	c := newCache(t, Options{})
 	v := must(c.Put([]byte("k"), Entry{}))

@@ -21,16 +21,16 @@ func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	return err
 }
 
-// Put is Set of an Entry, with its own TTL and flags. For a TTL of 0 it takes the TTL of the options. It
-// returns the entry's version.
+// Put is Set of an Entry, with its own TTL and flags. For a TTL of 0 it takes the TTL of the
+// options. It returns the entry's version.
 func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Put")
 	return c.put(key, c.withTTL(&e))
 }
 
-// Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors of Set.
-// After an error the key's entry is as before, with one exception: it is gone if it was dropped to make
-// room for a large e, and the parent then refused memory for e.
+// Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors
+// of Set. After an error the key's entry is as before, with one exception: it is gone if it was
+// dropped to make room for a large e, and the parent then refused memory for e.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
 	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return !found })
@@ -42,9 +42,10 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return found })
 }
 
-// CompareAndSet stores e if the entry of key has the given version, and reports whether it did. It may
-// report false though the entry has not changed, if the cache has moved it: read it and try again. It
-// never takes an entry for another one of the same key: see [Entry].Version. Errors are as for Add.
+// CompareAndSet stores e if the entry of key has the given version, and reports whether it did. It
+// may report false though the entry has not changed, if the cache has moved it: read it and try
+// again. It never takes an entry for another one of the same key: see [Entry].Version. Errors are
+// as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
 	return c.putIf(key, &e, func(s *shard, old reading, found bool) bool {
@@ -53,15 +54,15 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
-// returns. To store another entry, f sets Value, Flags and TTL; 0 means the TTL of the options. If f
-// leaves the TTL, the entry expires when it would have. Value may be any bytes that stay until Update
-// returns. The value that f gets is the cache's memory: f must not write to it.
+// returns. To store another entry, f sets Value, Flags and TTL; 0 means the TTL of the options. If
+// f leaves the TTL, the entry expires when it would have. Value may be any bytes that stay until
+// Update returns. The value that f gets is the cache's memory: f must not write to it.
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
 //
-// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. To store
-// or mark an entry larger than a quarter of a shard, f is called once more, with the entry that key has
-// then: see [Cache.MaxEntry].
+// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. To
+// store or mark an entry larger than a quarter of a shard, f is called once more, with the entry
+// that key has then: see [Cache.MaxEntry].
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
 	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
@@ -171,9 +172,9 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, fou
 	return done, err
 }
 
-// write calls f under the lock of key's shard, with the key's hash and the results of current. The shard
-// has room for an entry whose key and value have the given bytes together. If f stores a huge one that
-// is larger, write calls f again.
+// write calls f under the lock of key's shard, with the key's hash and the results of current. The
+// shard has room for an entry whose key and value have the given bytes together. If f stores a huge
+// one that is larger, write calls f again.
 func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) {
 	h := c.seed.Bytes(key)
 	for s := c.shardOf(h); ; {
@@ -192,8 +193,8 @@ func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64
 	return s.asked
 }
 
-// current returns the item of key, without a pin, and whether it is an entry. It drops an expired item. The
-// index has room for one more slot then, if there is memory.
+// current returns the item of key, without a pin, and whether it is an entry. It drops an expired
+// item. The index has room for one more slot then, if there is memory.
 func (s *shard) current(h uint64, key []byte) (r reading, found bool) {
 	s.growIndex()
 	r = s.scan(h, key, true)
