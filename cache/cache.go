@@ -68,9 +68,14 @@ const (
 // cache. It takes no memory of parent; Set does, and Close gives it back. It panics if parent is
 // nil, and for options that are a mistake.
 func New(parent freehold.Allocator, o *Options) *Cache {
+	c := &Cache{}
+	c.init(parent, o)
+	return c
+}
+
+func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	o.check()
-	c := &Cache{options: *o, seed: hash.NewSeed()}
-	c.clock = clockOf(o.Jitter)
+	c.options, c.seed, c.clock = *o, hash.NewSeed(), clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
 	c.lender = newLender(parent)
 	c.trimmer, _ = parent.(interface{ Trim() })
@@ -83,7 +88,6 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	c.bound.init(c, o)
 	c.raise(firstVersion())
 	c.number = opened.Add(c, true)
-	return c
 }
 
 // shardsFor returns the number of shards of a cache, a power of two. It is high, so that writers

@@ -18,6 +18,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
@@ -35,9 +36,10 @@ type Codec[T any] struct {
 // Of is a cache of keys and values of Go types, in a [Cache], whose methods it has too: Resize,
 // Stats, Close and the calls with bytes.
 //
-// Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic.
+// Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic, except Len,
+// Stats and Close.
 type Of[K comparable, V any] struct {
-	*Cache
+	Cache
 	keys   Codec[K]
 	values Codec[V]
 	rooms  sync.Pool // of *[]byte, for the bytes of keys and values
@@ -55,6 +57,8 @@ type OfOptions[K comparable, V any] struct {
 	Values *Codec[V]
 }
 
+var ofKind = container.Kind{Type: "cache.Of", Maker: "cache.NewOf", Is: "the cache is", Shared: true}
+
 // NewOf returns an empty cache: see [New].
 func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *Of[K, V] {
 	if o == nil {
@@ -68,15 +72,15 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 		arg.Panicf("cache.NewOf", "a K of %v, with padding or floats, needs a Codec", t)
 	}
 	c.rooms.New = func() any { return new([]byte) }
-	c.Cache = New(parent, &o.Options)
+	c.Cache.init(parent, &o.Options)
 	return c
 }
 
 // Get returns the value of k, and whether there is one. A value that cannot be decoded is none, and
 // counts as a miss in Stats and as Stats.Undecodable.
 func (c *Of[K, V]) Get(k K) (v V, ok bool) {
+	c.base.MustBeOpen(&ofKind, "Get")
 	c.withKey(k, func(key []byte) error {
-		c.base.MustBeOpen(&kind, "Get")
 		_, err := c.use(key, c.decodeTo(&v), true)
 		ok = err == nil
 		return nil
@@ -98,16 +102,19 @@ func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
 // Set stores v for k, with the TTL of the options. It returns the errors of [Cache.Set] and of the
 // codecs.
 func (c *Of[K, V]) Set(k K, v V) error {
+	c.base.MustBeOpen(&ofKind, "Set")
 	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.Set(key, value) })
 }
 
 // SetTTL is Set with a TTL of the entry's own; 0 means that it stays until there is no room.
 func (c *Of[K, V]) SetTTL(k K, v V, ttl time.Duration) error {
+	c.base.MustBeOpen(&ofKind, "SetTTL")
 	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.SetTTL(key, value, ttl) })
 }
 
 // Delete deletes the entry of k, and reports whether there was one.
 func (c *Of[K, V]) Delete(k K) (found bool) {
+	c.base.MustBeOpen(&ofKind, "Delete")
 	c.withKey(k, func(key []byte) error {
 		found = c.Cache.Delete(key)
 		return nil
@@ -119,8 +126,8 @@ func (c *Of[K, V]) Delete(k K) (found bool) {
 // decoded is none: it is loaded anew and replaced. Each caller gets what Decode makes of the bytes
 // of the value that was loaded, or the error of that.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
+	c.base.MustBeOpen(&ofKind, "GetOrLoad")
 	err = c.withKey(k, func(key []byte) error {
-		c.base.MustBeOpen(&kind, "GetOrLoad")
 		decode := c.decodeTo(&v)
 		if _, err := c.use(key, decode, true); err != errMissing {
 			return err
@@ -145,9 +152,6 @@ func (c *Of[K, V]) withBoth(k K, v V, f func(key, value []byte) error) error {
 
 // withKey calls f with the bytes of k.
 func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
-	if c.Cache == nil {
-		arg.Panicf("cache.Of", "zero value: cache.NewOf makes one")
-	}
 	return withBytes(&c.rooms, &c.keys, k, f)
 }
 

@@ -185,14 +185,20 @@ func TestCodecKeepsItsMemory(t *testing.T) {
 func TestOfMistakes(t *testing.T) {
 	var zero Of[string, string]
 	load := func(context.Context) (string, error) { return "", nil }
-	for _, call := range []func(){
-		func() { zero.Get("k") },
-		func() { zero.Set("k", "v") },
-		func() { zero.SetTTL("k", "v", 0) },
-		func() { zero.Delete("k") },
-		func() { zero.GetOrLoad(t.Context(), "k", load) },
+	for name, call := range map[string]func(){
+		"Of.Get":       func() { zero.Get("k") },
+		"Of.Set":       func() { zero.Set("k", "v") },
+		"Of.SetTTL":    func() { zero.SetTTL("k", "v", 0) },
+		"Of.Delete":    func() { zero.Delete("k") },
+		"Of.GetOrLoad": func() { zero.GetOrLoad(t.Context(), "k", load) },
+		"Cache.Clear":  func() { zero.Clear() },
+		"Cache.Resize": func() { zero.Resize(MinBytes) },
 	} {
-		panics.Want(t, "freehold: cache.Of: zero value: cache.NewOf makes one", call)
+		maker := map[bool]string{true: "cache.NewOf", false: "cache.New"}[name[:2] == "Of"]
+		panics.Want(t, "freehold: cache."+name+": zero value: "+maker+" makes one", call)
+	}
+	if zero.Close(); zero.Len() != 0 || zero.Stats() != (Stats{}) {
+		t.Errorf("the zero Of has %+v", zero.Stats())
 	}
 	whole := formats(1)
 	for _, o := range []*OfOptions[string, string]{
