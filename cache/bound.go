@@ -88,9 +88,17 @@ func (b *bound) begin(maxBytes int) {
 	b.huge.Store(int64(maxBytes / len(b.c.shards) / hugeShare))
 }
 
-// set gives each shard its part. mu is held.
+// set gives each shard its part. Loans end only if the bound becomes less. mu is held.
 func (b *bound) set(maxBytes int) {
+	before := int(b.now.Load())
 	b.begin(maxBytes)
+	if maxBytes >= before {
+		more := b.c.shardLimit(maxBytes) - b.c.shardLimit(before)
+		for i := range b.c.shards {
+			b.c.shards[i].grow(more)
+		}
+		return
+	}
 	for i := range b.c.shards {
 		b.c.shards[i].resize(b.c.shardLimit(maxBytes))
 	}

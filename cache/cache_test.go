@@ -253,6 +253,62 @@ func TestResizeEndsLoans(t *testing.T) {
 	c.check()
 }
 
+// TestResizeKeepsLoans: a cache that is not made smaller drops nothing, huge entries neither.
+func TestResizeKeepsLoans(t *testing.T) {
+	const size = 16 << 20
+	c := newShared(t, Options{MaxBytes: size})
+	must(0, c.Set([]byte("huge"), make([]byte, c.MaxEntry()-10)))
+	for _, n := range []int{size, size + size/16, 2 * size} {
+		if c.Resize(n); c.Len() != 1 || c.Stats().Shrunk > 0 {
+			t.Errorf("at %d: %+v", n, c.Stats())
+		}
+		c.check()
+	}
+	c.bound.press(budget.Pressure{Level: budget.Calm})
+	if c.Len() != 1 {
+		t.Error("calm drops it")
+	}
+	c.Resize(size / 2)
+	if c.check(); c.Len() != 0 {
+		t.Error("half the bound still has it")
+	}
+}
+
+// TestMarkWithoutMemory: an entry whose segment went for its own copy is gone if the parent then
+// refuses, and its version stays the highest.
+func TestMarkWithoutMemory(t *testing.T) {
+	parent := &hooked{Allocator: alloctest.New(t)}
+	refused := alloctest.FailAfter(parent.Allocator, 0)
+	c := New(parent, &Options{MaxBytes: 1 << 20})
+	defer c.Close()
+	k := []byte("k")
+	version := must(c.Put(k, Entry{Value: make([]byte, c.MaxEntry()-10)}))
+	working := parent.Allocator
+	parent.hook = func() { parent.Allocator = swapped{working, refused} }
+	calls := 0
+	_, err := c.Update(k, func(e *Entry, found bool) Change {
+		calls++
+		e.Flags = 1
+		return Mark
+	})
+	if !errors.Is(err, freehold.ErrOutOfMemory) || calls > 2 || c.Len() != 0 {
+		t.Errorf("%v after %d calls, with %d entries", err, calls, c.Len())
+	}
+	c.check()
+	parent.Allocator = working
+	if next := must(c.Put(k, Entry{Value: make([]byte, 10)})); next <= version {
+		t.Errorf("version %d after %d", next, version)
+	}
+}
+
+// A swapped allocator frees by one and allocates by another.
+type swapped struct {
+	freehold.Allocator
+	from freehold.Allocator
+}
+
+func (p swapped) Alloc(size, align int) ([]byte, error) { return p.from.Alloc(size, align) }
+
 // TestNegativeTTL: an entry that is given one has expired.
 func TestNegativeTTL(t *testing.T) {
 	k := []byte("k")

@@ -294,6 +294,14 @@ func (s *shard) clear() {
 	})
 }
 
+// grow adds bytes to the share and the limit.
+func (s *shard) grow(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share += bytes
+	s.limit += bytes
+}
+
 // resize changes the share, and drops entries beyond it.
 func (s *shard) resize(share int) {
 	s.mu.Lock()
