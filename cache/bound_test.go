@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,4 +187,32 @@ func TestBoundOfWhatIsRead(t *testing.T) {
 		}
 		must(0, c.Set([]byte("k"), make([]byte, 900)))
 	}
+}
+
+// TestSmallQueueWhileMainIsRead: with readers on all of the main queue, the small one makes room,
+// however small.
+func TestSmallQueueWhileMainIsRead(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	for i := range 4000 {
+		key := fmt.Append(nil, i)
+		must(0, c.Set(key, make([]byte, 500)))
+		c.Get(nil, key)
+		c.Get(nil, key)
+	}
+	s := &c.shards[0]
+	var held []reading
+	s.eachSlot(func(_ uint32, at *atomic.Uint64, w slot) {
+		if w.main() {
+			held = append(held, s.hold(at))
+		}
+	})
+	for s.reclaim(0, Room) {
+	}
+	if v := s.victims(); v.small != 0 || v.mainBytes == 0 {
+		t.Errorf("%d bytes are left in the small queue, beside %d in main", v.smallBytes, v.mainBytes)
+	}
+	for _, r := range held {
+		r.release()
+	}
+	c.check()
 }

@@ -49,3 +49,25 @@ func TestExpiryBins(t *testing.T) {
 		}
 	}
 }
+
+// TestBinsAreNarrow: an item that is stored up to half of the longest TTL of its class after the
+// first one is counted soon after it has expired: within 23 hundredths of that TTL. If the class
+// has no longest, it is the TTL of the first, and 30 hundredths.
+func TestBinsAreNarrow(t *testing.T) {
+	for _, ttl := range []uint32{16, 64, 256, 1000, 1 << 20} {
+		soon := ttl*23/100 + 1
+		if ttl > classTTL[classes-2] {
+			soon = ttl*30/100 + 1
+		}
+		const now = 1000
+		for step := range uint32(50) {
+			var x expiry
+			x.begin(now, ttl)
+			expires := now + ttl + step*ttl/100
+			x.note(expires, 1)
+			if before, then := x.passed(expires-1), x.passed(expires+soon); before != 0 || then != 1 {
+				t.Errorf("TTL %d, stored %d s later: counted before: %d, soon after: %d", ttl, step*ttl/100, before, then)
+			}
+		}
+	}
+}

@@ -53,7 +53,9 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Snapshot writes all entries that have not expired to w, while the cache is in use. It may have
-// the old or the new state of an entry that is written meanwhile. It returns the error of w.
+// the old or the new state of an entry that is written meanwhile. While others write, it may miss
+// an entry that the index moves. A slow w keeps no other call waiting, but the entries that are
+// being written stay in memory. It returns the error of w.
 func (c *Cache) Snapshot(w io.Writer) error {
 	c.base.MustBeOpen(&kind, "Snapshot")
 	head := binary.LittleEndian.AppendUint32([]byte(snapshotMagic), snapshotVersion)

@@ -251,6 +251,28 @@ func TestSlowSnapshots(t *testing.T) {
 	}
 }
 
+// TestResizeDuringSnapshot: a writer that stalls keeps no call waiting: each may be called from
+// Write.
+func TestResizeDuringSnapshot(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	fill(t, c)
+	writes := 0
+	must(0, c.Snapshot(writerFunc(func(b []byte) (int, error) {
+		writes++
+		c.Resize([]int{512 << 10, 8 << 20}[writes%2])
+		must(0, c.Set(fmt.Append(nil, writes), b[:len(b)/2]))
+		c.check()
+		return len(b), nil
+	})))
+	if writes < 10 {
+		t.Errorf("%d writes", writes)
+	}
+}
+
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
 // TestVersionsDuringSnapshot: an entry that is written while Snapshot runs is restored with a
 // higher version than it had then, also by a process whose clock was set back.
 func TestVersionsDuringSnapshot(t *testing.T) {
