@@ -60,9 +60,7 @@ func (c *Cache) Resize(maxBytes int) {
 	c.bound.mu.Lock()
 	defer c.bound.mu.Unlock()
 	c.bound.full = maxBytes
-	if c.bound.now.Load() != int64(maxBytes) { // else a huge entry would lose what it has borrowed
-		c.bound.set(maxBytes)
-	}
+	c.bound.set(maxBytes)
 }
 
 // least returns the least that the bound may be.

@@ -54,17 +54,6 @@ func TestResizeKeepsWhatFits(t *testing.T) {
 	c.check()
 }
 
-// TestResizeToTheSame: nothing is dropped, not even a huge entry that lives on a loan.
-func TestResizeToTheSame(t *testing.T) {
-	c := newShared(t, Options{MaxBytes: 8 << 20})
-	must(0, c.Set([]byte("k"), make([]byte, c.MaxEntry()-10)))
-	c.Resize(8 << 20)
-	if st := c.Stats(); st.Len != 1 || st.Shrunk != 0 {
-		t.Errorf("%d entries are left of 1, %d were dropped", st.Len, st.Shrunk)
-	}
-	c.check()
-}
-
 // TestResizeFromMostToLeast: what describes eight times as much fits into an eighth, with entries
 // of any size, and pressure makes it no less.
 func TestResizeFromMostToLeast(t *testing.T) {

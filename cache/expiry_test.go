@@ -37,13 +37,6 @@ func TestExpiryBins(t *testing.T) {
 		if got := x.passed(last + x.width); got != uint32(len(expires)) {
 			t.Errorf("TTL %d: %d of %d have expired in the end", ttl, got, len(expires))
 		}
-		longest := ttl
-		if class := classOf(ttl); class < classes-1 {
-			longest = classTTL[class]
-		}
-		if x.width > longest/3+1 {
-			t.Errorf("TTL %d: bins are %d s wide, so that memory counts as expired more than a third of %d s late", ttl, x.width, longest)
-		}
 		if class := classOf(ttl); class < classes-1 && x.bin(now+classTTL[class]) == &x.bins[bins-1] {
 			t.Errorf("TTL %d: the longest of the class is beyond the bins", ttl)
 		}
