@@ -15,7 +15,8 @@ func UpdateBytes[K ~string, V any](m *Map[K, V], key []byte, fn func(v *V, found
 	return m.Update(keyOf[K](key), fn)
 }
 
-// PutBytesIfAbsent is [Map.PutIfAbsent] with a key given as bytes, which the map copies if it is new.
+// PutBytesIfAbsent is [Map.PutIfAbsent] with a key given as bytes, which the map copies if it is
+// new.
 func PutBytesIfAbsent[K ~string, V any](m *Map[K, V], key []byte, v V) (value V, found bool, err error) {
 	return m.PutIfAbsent(keyOf[K](key), v)
 }
@@ -44,8 +45,8 @@ func UpdateSharedBytes[K ~string, V any](m *Shared[K, V], key []byte, fn func(v 
 	return m.Update(keyOf[K](key), fn)
 }
 
-// PutSharedBytesIfAbsent is [Shared.PutIfAbsent] with a key given as bytes, which the map copies if it
-// is new.
+// PutSharedBytesIfAbsent is [Shared.PutIfAbsent] with a key given as bytes, which the map copies if
+// it is new.
 func PutSharedBytesIfAbsent[K ~string, V any](m *Shared[K, V], key []byte, v V) (value V, found bool, err error) {
 	return m.PutIfAbsent(keyOf[K](key), v)
 }
@@ -65,5 +66,5 @@ func DeleteSharedBytesIf[K ~string, V any](m *Shared[K, V], key []byte, cond fun
 	return m.DeleteIf(keyOf[K](key), cond)
 }
 
-// keyOf returns a key that is the memory of b. It is valid until b is written to.
+// keyOf returns b as a key, without a copy. It is valid until b is written to.
 func keyOf[K ~string](b []byte) K { return K(unsafe.String(unsafe.SliceData(b), len(b))) }

@@ -4,22 +4,24 @@
 //	  |                |
 //	  +-- Clear, Close-+--> ended
 //
-// An iteration goes through the tables by the top bits of the hash, so tables that split
-// or double before and behind it do not matter. Before the table that it is in grows, it
-// gets a copy. Of each entry there, the map is then asked for what became of it.
+// An iteration goes through the tables in the order of the top bits of the hash, so it does not
+// matter if other tables split or double. Before the current table grows, the cursor gets a copy of
+// it. The iteration then looks up each key of the copy in the map, and yields the entry that is
+// there.
 
 package hashmap
 
 import "unsafe"
 
+// A cursor is the position of an iteration.
 type cursor struct {
-	table    table // the one it is in, or its copy
+	table    table // the current table, or its copy
 	detached bool  // table is a copy, followed by the hashes of its slots
 	ended    bool
 	next     *cursor // in core.cursors
 }
 
-// detach gives the cursors in t, which is about to grow, a copy of it.
+// detach gives each cursor in t a copy of t, which is about to grow.
 func (c *core) detach(t table) error {
 	for cur := c.cursors; cur != nil; cur = cur.next {
 		if cur.table != t {
@@ -43,7 +45,7 @@ func (c *core) detach(t table) error {
 	return nil
 }
 
-// replaceCopies sets references to the block of a key with hash h to another, in copies.
+// replaceCopies replaces reference old, to the block of a key with hash h, by r in all copies.
 func (c *core) replaceCopies(old, r ref, h uint64) {
 	for cur := c.cursors; cur != nil; cur = cur.next {
 		if !cur.detached {
@@ -60,13 +62,13 @@ func (c *core) copyBytes(t table) uintptr {
 	return t.groups() * (c.stride + slotsPerGroup*unsafe.Sizeof(uint64(0)))
 }
 
-// hashIn returns the hash of a slot of group i in a copy.
+// hashIn returns the address of the hash of a slot of group i in a copy.
 func (c *core) hashIn(t table, i, slot uintptr) *uint64 {
 	at := t.groups()*c.stride + (i*slotsPerGroup+slot)*unsafe.Sizeof(uint64(0))
 	return (*uint64)(unsafe.Add(t.base(), at))
 }
 
-// enter puts cur into the table for hash h.
+// enter moves cur to the table for hash h.
 func (c *core) enter(cur *cursor, h uint64) {
 	c.dropCopy(cur)
 	cur.table = c.tableOf(h)
@@ -81,7 +83,7 @@ func (c *core) dropCopy(cur *cursor) {
 	cur.table = table{}
 }
 
-// add adds a cursor.
+// add registers a cursor.
 func (c *core) add(cur *cursor) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -89,7 +91,7 @@ func (c *core) add(cur *cursor) {
 	c.cursors = cur
 }
 
-// drop removes a cursor.
+// drop ends a registered cursor.
 func (c *core) drop(cur *cursor) {
 	c.dropCopy(cur)
 	c.reading.Lock()

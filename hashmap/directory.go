@@ -1,12 +1,12 @@
-// Directory: the tables by the top bits of the hash.
+// Directory: extendible hashing.
 //
-//	directory | table | table | table | ... |      2^depth references of a word
+//	directory | table | table | table | ... |      2^depth references of a word each
 //	               \     /
-//	                table whose entries agree in depth-1 bits of their hashes
+//	                a table whose entries agree in depth-1 bits of their hashes
 //
-// This is extendible hashing. Tables double up to a bounded size. Then they split in two by the next bit of the
-// hash. So a Put moves the entries of one table at most, whatever the map holds, and
-// when the directory doubles also its words.
+// The top bits of a hash are the index of its table. A full table doubles until it has the greatest
+// size, and then splits in two by the next bit of the hash. So a Put moves the entries of at most
+// one table, and copies the directory when that doubles.
 
 package hashmap
 
@@ -21,39 +21,39 @@ import (
 //
 // Invariants (check verifies them):
 //   - depth >= 1, and the directory has 1<<depth references
-//   - a table is at 2^n neighbouring references, at a multiple of 2^n, and its entries
-//     have hashes that lead there
-//   - bytes is the sum of the blocks from the parent, without those of huge
+//   - 2^n neighbouring references refer to a table, from a multiple of 2^n on, and the hashes of
+//     its entries have these indexes
+//   - bytes is the sum of the blocks from the parent, without the blocks of huge
 type core struct {
 	dir   unsafe.Pointer // the directory; nil unless the map is open
 	shift uint8          // of a hash, for the index of its table: 64 - depth
-	texts bool           // keys are strings, values take bytes, and the map is open
-	short bool           // keys are plain and isShort, values as they are, and the map is open
-	owned bool           // the map owns copies of keys or values; see text.go
-	zero  uint64         // always 0, which the compiler does not know; see early
+	texts bool           // keys are strings, values have a size, and the map is open
+	short bool           // keys are plain and isShort, there are no copies, and the map is open
+	owned bool           // the map owns copies of keys or values: see text.go
+	zero  uint64         // always 0, unknown to the compiler: see early
 	hash  hasher
 	layout
 
 	valueKind textKind
-	pairs     bool    // string keys share their blocks with values that are text; see text.go
-	keyLimit  uintptr // of the length of a string key in a reference
+	pairs     bool    // a string key and its text value share a block: see text.go
+	keyLimit  uintptr // the greatest length of a string key that a reference has
 	head      uintptr // bytes before a string key in its block
-	align     int     // of these blocks
+	align     int     // of blocks with string keys
 
 	hashAt  func(key unsafe.Pointer) uint64 // of the key in a slot
 	len     int
-	tables  int // 0: the directory is emptyDirectory
+	tables  int // 0 if the directory is emptyDirectory
 	slots   int // in all tables
 	moved   int // entries moved by growth
 	bytes   int // from parent, without those of huge
 	huge    hugeTables
 	cursors *cursor
-	reading sync.Mutex // of the readers that change cursors; a writer is alone
+	reading sync.Mutex // guards cursors among readers; a writer runs alone
 	base    container.Base
 }
 
-// emptyDirectory is the directory of a map without memory. Its table has no entries,
-// and insert puts none there.
+// emptyDirectory is the directory of a map without memory. Its table never has entries: insert
+// replaces it.
 var emptyDirectory = func() *[2]unsafe.Pointer {
 	b := make([]uint64, 2*lineBytes/8)
 	pad := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (lineBytes - 1)
@@ -71,20 +71,19 @@ func (c *core) entry(i uint64) *unsafe.Pointer {
 // tableOf returns the table for hash h.
 func (c *core) tableOf(h uint64) table { return table{*c.entry(h >> (c.shift & 63))} }
 
-// setEntry sets a reference, without a write barrier: the collector does not look for
-// pointers in the directory.
+// setEntry sets a reference without a write barrier: the collector does not scan the directory.
 func (c *core) setEntry(i uint64, t table) {
 	*(*uintptr)(unsafe.Pointer(c.entry(i))) = uintptr(t.ref)
 }
 
 func (c *core) depth() uint { return uint(64 - c.shift) }
 
-// span returns the indexes [from, to) of the references to the table for hash h.
+// span returns the indexes [from, to) of all references to the table for hash h.
 func (c *core) span(h uint64) (from, to uint64) {
 	i := h >> (c.shift & 63)
 	ref := *c.entry(i)
 	n := uint64(1)
-	for from = i; ; { // a table at 2n references is at a multiple of 2n
+	for from = i; ; { // 2n references to a table begin at a multiple of 2n
 		up := from &^ (2*n - 1)
 		if 2*n > 1<<c.depth() || *c.entry(up) != ref || *c.entry(up + 2*n - 1) != ref {
 			return from, from + n
@@ -93,7 +92,7 @@ func (c *core) span(h uint64) (from, to uint64) {
 	}
 }
 
-// reset makes the map one without memory.
+// reset sets the directory of a map without memory.
 func (c *core) reset() {
 	c.dir, c.shift = unsafe.Pointer(emptyDirectory), 64-minDepth
 	c.tables, c.slots = 0, 0

@@ -8,52 +8,51 @@
 //	}
 //	entry, ok := index.Get(name)
 //
-// The collector sees a constant few objects, whatever a map holds.
+// The collector sees a few objects for each map, however many entries it has.
 //
-//   - [Map] is for one goroutine, or for many that only read, as Go's map is.
-//   - [Shared] is for any goroutine, and what it returns is copied. View reads in place.
+//   - [Map] is for one goroutine that writes, or for many that only read, as Go's map is.
+//   - [Shared] is for any goroutine. It returns copies; View reads in place.
 //
-// Close a map before its parent. At a limit of the parent calls return an error that
-// matches [freehold.ErrOutOfMemory], and the map can be read and deleted from.
+// Close a map before its parent. If the parent is at its limit, calls return an error that matches
+// [freehold.ErrOutOfMemory]; the map can still be read, and entries can be deleted.
 //
-// Methods that take a key do not keep it: they copy a string that they store. So a key in
-// a []byte may be given as unsafe.String: [GetBytes], [UpdateBytes], [GetSharedBytes] and others do that.
+// Methods copy a string key that they store, and never keep the caller's. So a key in a []byte may
+// be passed as unsafe.String, as [GetBytes], [UpdateBytes], [GetSharedBytes] and others do.
 //
 // # Types
 //
-// Keys are any comparable type without Go pointers, or string. Values are any type
-// without Go pointers, or string or []byte. Of strings and bytes a map has copies, each
-// in a block of the parent: a string key shares it with its value. What a [Map] returns of
-// them is its own memory. Clone what must outlive the next write.
+// Keys are any comparable type without Go pointers, or string. Values are any type without Go
+// pointers, or string or []byte. A map copies strings and bytes to blocks of the parent; in a Map a
+// string key and its value share one block. A [Map] returns strings and bytes that are its own
+// memory: clone them if they must outlive the next write.
 //
-// A struct with a string is no K or V, since the string is a Go pointer. Store an ID of
-// package intern instead, or in a V a [freehold.String] that you free. In a K that would be
-// compared by its address.
+// A struct with a string cannot be a K or V, since a string has a Go pointer. Store an ID of
+// package intern instead, or, in a V, a [freehold.String] that you free. A K with a freehold.String
+// would be compared by its address.
 //
 // # Memory
 //
-// Both are extendible hash tables: a directory by the top bits of the hash, over tables with
-// open addressing that split in two. Readers of a Shared check versions, as of a seqlock.
+// Both maps use extendible hashing: a directory, indexed by the top bits of the hash, refers to
+// tables with open addressing, and a full table splits in two. A group of entries in a Shared is a
+// seqlock: readers check its version.
 //
-// All memory is from the allocator that New is given, the parent. Tables have up to 16
-// KiB and a load factor of 0.4 to 0.8: 23 to 42 bytes for each entry of two words. A
-// map in an arena ends with the arena; what it frees as it grows is lost until then, about
-// half of its directory, and replaced strings.
+// All memory is from the parent, the allocator that New is given. Tables have up to 16 KiB and a
+// load factor of 0.4 to 0.8: 23 to 42 bytes for each entry of two words. A map in an arena ends
+// with the arena. Until then the blocks that it frees are lost: replaced directories and strings.
 //
-// When the parent refuses memory, the Put of a key whose table is full fails, while those
-// into other tables succeed. Deleting entries helps that Put when one of them was in its
-// table, or, with strings and bytes, when the parent has enough memory again: that may
-// take thousands. A cache does better to limit Len, below what the parent's limit allows.
+// If the parent refuses memory, the Put of a new key fails if its table is full; Puts into other
+// tables succeed. Deleting entries helps if one of them was in that table, or if it frees enough
+// strings and bytes for the parent, which may take thousands. A cache should limit Len instead, so
+// that the map stays below the parent's limit.
 //
-// Most of a search in a large map is waiting for memory, and some of that for the addresses of
-// its pages. From 8 MiB of tables on, new ones are in huge pages where the parent has the memory
-// of a freehold heap and Linux has huge pages: they may be at hand up to 3 MiB before they are
-// used. A goroutine has the system prepare them, so no Put waits for that. Only Close returns
-// them. The blocks of strings, bytes and large values are in huge pages with HugePages of
-// [freehold.HeapOptions], where the first Put in each two MiB takes milliseconds.
+// Most of the time of a search in a large map is cache and TLB misses. From 8 MiB of tables on, new
+// tables are in huge pages, if the parent has the memory of a freehold heap and Linux has huge
+// pages. A goroutine populates up to 3 MiB of them ahead of need, so that no Put waits for the
+// kernel. Only Close returns them. HugePages of [freehold.HeapOptions] puts strings, bytes and
+// large values in huge pages too; the first Put in each 2 MiB then takes milliseconds.
 //
 // # Batches
 //
-// [Map.GetMany] searches for sixteen keys at a time, which costs less than Get for each
-// as soon as the map is larger than the processor's caches.
+// [Map.GetMany] searches for sixteen keys at a time. That is faster than Get for each if the map is
+// larger than the processor's caches.
 package hashmap

@@ -6,13 +6,13 @@
 //	tag       0: free, else 0x80 | 7 bits of the key's hash
 //	overflow  bit r: an entry whose tag is r modulo 8 has passed this group
 //
-// A key belongs in the first group that its hash selects, its home. If that is full,
-// the key passes it, which sets a bit of the overflow byte, and takes the next group.
-// A search therefore ends at the first group whose overflow bit for the key is clear.
+// The hash of a key selects a group, its home. If the home is full, the entry passes it, which sets
+// a bit of the overflow byte, and takes a slot in the next group. So a search ends at the first
+// group without an overflow bit for the key.
 //
-// Tags are read and written as one word, so the byte order of the machine does not
-// matter. Tags and keys come first: for keys of 8 bytes they are one line, which is
-// all that a search touches before it has found the key.
+// Tags are read and written as one word, so the byte order of the machine does not matter. Tags and
+// keys come first: with keys of 8 bytes they are in one line, and a search reads no other line
+// before it has found the key.
 
 package hashmap
 
@@ -43,13 +43,12 @@ const (
 // tagOf returns the tag of a key with hash h.
 func tagOf(h uint64) uint64 { return h>>tagShift&0x7F | 0x80 }
 
-// passBit returns the bit, in a word of tags, that says that a key with this tag has
-// passed the group.
+// passBit returns the overflow bit of tag, in a word of tags.
 func passBit(tag uint64) uint64 { return 1 << (overflowShift + tag&7) }
 
-// matchTag returns the high bit of each tag in w that equals tag. Bits above the
-// lowest may be wrong; compare keys. See "Determine if a word has a byte equal to n"
-// in Anderson's Bit Twiddling Hacks.
+// matchTag returns the high bit of each tag in w that equals tag. Bits above the lowest one may be
+// false positives, so callers compare keys. See "Determine if a word has a byte equal to n" in
+// Anderson's Bit Twiddling Hacks.
 func matchTag(w, tag uint64) uint64 {
 	x := w ^ tag*eachTag
 	return (x - eachTag) &^ x & tagHighs
@@ -61,7 +60,7 @@ func matchFree(w uint64) uint64 { return ^w & tagHighs }
 // matchFull returns the high bit of each tag in w that is not free.
 func matchFull(w uint64) uint64 { return w & tagHighs }
 
-// slotOf returns the slot of the lowest bit of a match, which is not 0.
+// slotOf returns the slot of the lowest bit of match, which is not 0.
 func slotOf(match uint64) uintptr { return uintptr(bits.TrailingZeros64(match)) / 8 }
 
 // setTag returns w with the tag of a slot set.
@@ -72,18 +71,18 @@ func setTag(w uint64, slot uintptr, tag uint64) uint64 {
 // A layout is the arrangement of a group, in bytes.
 type layout struct {
 	keyBytes, valueBytes uintptr // of a slot
-	keys, values         uintptr // offset of the first; 0 if it has no size
+	keys, values         uintptr // offset of the first one; 0 if the type has no size
 	stride               uintptr // from group to group
-	maxGroups            uintptr // in a table, unless hashes collide: a power of two
+	maxGroups            uintptr // of a table, a power of two; more only if hashes collide
 }
 
 const (
 	lineBytes  = 64
-	tableBytes = 16 << 10 // of a full-grown table, unless minGroups need more
-	minGroups  = 8        // of a full-grown table: with fewer, the directory would be large
+	tableBytes = 16 << 10 // the most bytes of a table, unless minGroups need more
+	minGroups  = 8        // the least maxGroups; with fewer groups, the directory would be large
 
-	// maxBytes is the greatest size of a K or V. An int, even one of 32 bits, then holds
-	// the size of a table of minGroups.
+	// maxBytes is the greatest size of a K or V. It lets an int of 32 bits hold the size of a
+	// table of minGroups.
 	maxBytes = 16 << 20
 
 	_ = uint(math.MaxInt32 - minGroups*(tagBytes+slotsPerGroup*2*maxBytes)*9/8)
@@ -91,8 +90,8 @@ const (
 
 // layoutOf returns the layout of groups for K and V, stored as they are.
 //
-// What has no size is at the beginning of the group. A load of it still reads a byte, as
-// the compiler's check of the pointer, and behind the last key there may be no memory.
+// A type without size is at the beginning of the group. A load of it still touches a byte, to check
+// the pointer, and there may be no memory behind the last key.
 func layoutOf[K, V any]() layout {
 	var k K
 	var v V
@@ -111,15 +110,15 @@ func some[T any]() uintptr {
 	return min(unsafe.Sizeof(v), 1)
 }
 
-// valuesOf returns where values with a size begin. The compiler folds it to a constant, and
-// strideOf too.
+// valuesOf returns the offset of the first value, if values have a size. The compiler folds it and
+// strideOf to constants.
 func valuesOf[K, V any]() uintptr {
 	var k K
 	var v V
 	return (tagBytes + slotsPerGroup*unsafe.Sizeof(k) + unsafe.Alignof(v) - 1) &^ (unsafe.Alignof(v) - 1)
 }
 
-// strideOf returns layout.stride: whole lines, if that takes little memory.
+// strideOf returns layout.stride. It is whole lines if that takes at most an eighth more memory.
 func strideOf[K, V any]() uintptr {
 	var v V
 	n := (valuesOf[K, V]() + slotsPerGroup*unsafe.Sizeof(v) + tagBytes - 1) &^ (tagBytes - 1)

@@ -2,12 +2,12 @@
 //
 //	groups        1 -> 2 -> 4 -> ... -> maxGroups, which splits into two of maxGroups
 //
-// A split moves the entries with a 1 in the next bit of their hash to a new table. The
-// others stay, and those that had passed full groups move home where they can. All
-// memory is allocated before an entry moves, so an error leaves the map as it was.
+// A split moves the entries with a 1 in the next bit of their hash to a new table. Of the others,
+// entries that had passed full groups move to their home if it has room. All memory is allocated
+// before an entry moves, so an error leaves the map unchanged.
 //
-// Were all hashes of a table alike, no split would help, and the directory would double
-// for ever. Then the table doubles instead, and entries may pass any number of groups.
+// If the hashes of a table agree in all further bits, no split would help, and the directory would
+// double forever. Then the table doubles instead, and entries may pass any number of groups.
 
 package hashmap
 
@@ -20,8 +20,8 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// insert makes a free slot that of a key with hash h, which the map does not have. The
-// caller writes the key and the value. On an error nothing has changed.
+// insert takes a slot for a new key with hash h. The caller writes the key and the value. On an
+// error nothing has changed.
 func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
 	for {
 		if c.tables > 0 {
@@ -41,11 +41,11 @@ func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
 	}
 }
 
-// sparseShare is the share of slots in use, as a divisor, below which a table without a
-// place does not grow: too many hashes are alike.
+// sparseShare bounds growth by colliding hashes: a table without a place does not grow if less than
+// 1/sparseShare of its slots are in use.
 const sparseShare = 4
 
-// isSparse reports whether t has so many free slots that it need not grow.
+// isSparse reports whether t has enough free slots to be searched beyond maxPasses instead.
 func (c *core) isSparse(t table) bool {
 	return t.groups() > maxPasses && c.count(t)*sparseShare < int(t.groups())*slotsPerGroup
 }
@@ -63,7 +63,8 @@ func (c *core) grow(h uint64) error {
 	return c.split(t, from, to)
 }
 
-// divides reports whether a split would divide t, by a look at a few of its entries.
+// divides reports whether a split would move some entries of t and keep others. It looks at a few
+// entries.
 func (c *core) divides(t table, from, to uint64) bool {
 	const few = 32
 	if to-from == 1 && 2<<c.depth() > maxSparse*(c.tables+few) {
@@ -81,16 +82,15 @@ func (c *core) divides(t table, from, to uint64) bool {
 	return ones > 0 && ones < seen
 }
 
-// maxSparse is how many references the directory has for each table, at most, to split
-// tables by one more bit.
+// maxSparse is the most references for each table to which the directory grows for a split.
 const maxSparse = 16
 
-// nextBit returns the bit of a hash that divides a table at n references.
+// nextBit returns the number of the hash bit that divides a table with n references.
 func (c *core) nextBit(n uint64) uint {
 	return uint(c.shift) - 1 + uint(bits.TrailingZeros64(n))
 }
 
-// build makes the first table and its directory.
+// build makes the directory and a first table of 1<<log groups.
 func (c *core) build(log uintptr) error {
 	dir, err := c.alloc(unsafe.Sizeof(c.dir)<<minDepth, lineBytes)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *core) build(log uintptr) error {
 	return nil
 }
 
-// double replaces t, which is at references [from, to), by a table of twice the groups.
+// double replaces t, which has the references [from, to), by a table of twice the groups.
 func (c *core) double(t table, from, to uint64) error {
 	if err := c.detach(t); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (c *core) double(t table, from, to uint64) error {
 	return nil
 }
 
-// split moves the entries of t, which is at references [from, to), with a 1 in the next
-// bit of their hash to a new table.
+// split moves the entries of t with a 1 in the next bit of their hash to a new table. t has the
+// references [from, to).
 func (c *core) split(t table, from, to uint64) error {
 	if err := c.detach(t); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (c *core) split(t table, from, to uint64) error {
 	return nil
 }
 
-// toHuge moves t, which is at references [from, to), to a huge page, unless it is in one.
+// toHuge moves t to a huge page, if there is room in one. t has the references [from, to).
 func (c *core) toHuge(t table, from, to uint64) table {
 	size := c.stride << t.log()
 	if size != c.huge.size || c.huge.has(uintptr(t.base())) {
@@ -197,12 +197,12 @@ func (c *core) toHuge(t table, from, to uint64) table {
 	return moved
 }
 
-// comeHome moves an entry of group i to its home, if that has a free slot. If not, it
-// sets the overflow bits for the entry.
+// comeHome moves an entry of group i to its home if that has a free slot, or else sets the overflow
+// bits for the entry.
 func (c *core) comeHome(t table, i, slot uintptr, h uint64) {
 	g := t.group(i, c.stride)
 	if c.isNaN(c.key(g, slot), h) {
-		return // no search needs its bits
+		return // a NaN needs no overflow bits
 	}
 	if home, to, ok := t.place(&c.layout, h, 0); ok {
 		c.copyEntry(home, to, g, slot)
@@ -233,8 +233,8 @@ func (c *core) deepen() error {
 	return nil
 }
 
-// reserve makes room for n more entries, so that few Puts grow a table. On an error the
-// entries are as before, and some tables may have grown.
+// reserve makes room for n more entries, so that few Puts grow a table. On an error some tables may
+// have grown; the entries are unchanged.
 func (c *core) reserve(n int) error {
 	if n > (math.MaxInt-c.len)/int(2*c.stride) {
 		return fmt.Errorf("%w: %d more entries are more bytes than an int can hold", freehold.ErrOutOfMemory, n)
@@ -268,7 +268,7 @@ func (c *core) reserve(n int) error {
 	}
 }
 
-// roomy returns how many slots n entries get.
+// roomy returns how many slots to provide for n entries.
 func roomy(n int) int {
 	if n <= (maxPasses+1)*slotsPerGroup {
 		return n

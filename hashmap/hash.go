@@ -1,7 +1,7 @@
-// Hash: keys by their kind, with a seed for each map.
+// Hash: hashes of keys by their kind, with a seed for each map.
 //
-// A key is plain if two keys are equal exactly if their bytes are: it has no padding, no
-// blank fields, no floats. Such keys and strings are hashed by their bytes, all others by
+// A key type is plain if two keys are equal exactly when their bytes are: it has no padding, no
+// blank fields and no floats. Plain keys and strings are hashed by their bytes, all others by
 // hash/maphash.
 
 package hashmap
@@ -18,19 +18,19 @@ import (
 type keyKind uint8
 
 const (
-	otherKeys  keyKind = iota // hashed by hash.Comparable, stored as they are
-	plainKeys                 // hashed by their bytes, stored as they are
-	stringKeys                // hashed by their bytes, stored as a copy that the map owns
+	otherKeys  keyKind = iota // hashed by hash.Comparable, stored in the slot
+	plainKeys                 // hashed by their bytes, stored in the slot
+	stringKeys                // hashed by their bytes, copied to a block
 )
 
-// A hasher hashes keys of one type. Two hashers of one type have nothing in common.
+// A hasher hashes keys of one type. Each hasher has a random seed.
 type hasher struct {
 	seed   hash.Seed
 	kind   keyKind
-	narrow uint64 // bits of hashes that are cleared; 0 except in tests
+	narrow uint64 // bits that are cleared in hashes; 0 except in tests
 }
 
-// newHasher returns a hasher for keys of type K, with a seed of its own.
+// newHasher returns a hasher for keys of type K with a new seed.
 func newHasher[K comparable]() hasher {
 	return hasher{seed: hash.NewSeed(), kind: kindOf(reflect.TypeFor[K]())}
 }
@@ -46,8 +46,7 @@ func kindOf(t reflect.Type) keyKind {
 	return otherKeys
 }
 
-// hashOf returns the hash of k. The hash of a NaN, or of a key that holds one, differs
-// at each call, so no key finds it.
+// hashOf returns the hash of k. If k is or has a NaN, the hash differs at each call.
 func hashOf[K comparable](h *hasher, k *K) uint64 {
 	if isShort[K]() && h.kind == plainKeys {
 		return h.words(wordsOf(k))
@@ -65,9 +64,9 @@ func isShort[K any]() bool {
 	return false
 }
 
-// wordsOf returns what words makes the hash of k from.
+// wordsOf returns k as the arguments of words.
 //
-// Precondition: isShort of K.
+// Precondition: isShort[K]().
 func wordsOf[K any](k *K) (x, y uint64, n int) {
 	p := unsafe.Pointer(k)
 	switch unsafe.Sizeof(*k) {
@@ -86,7 +85,7 @@ func wordsOf[K any](k *K) (x, y uint64, n int) {
 	return x, y, n
 }
 
-// hashSlow is hashOf for all other keys.
+// hashSlow is hashOf for all keys.
 func hashSlow[K comparable](h *hasher, k *K) uint64 {
 	switch h.kind {
 	case plainKeys:
@@ -101,10 +100,10 @@ func hashSlow[K comparable](h *hasher, k *K) uint64 {
 	return hash.Comparable(&h.seed, *k) &^ h.narrow
 }
 
-// words returns the hash of a plain key that is short, from what wordsOf returns.
+// words returns the hash of a short plain key from the results of wordsOf.
 func (h *hasher) words(x, y uint64, n int) uint64 { return h.seed.Words(x, y, n) &^ h.narrow }
 
-// word returns what words does for a key of 8 bytes.
+// word is words for a key of 8 bytes.
 func (h *hasher) word(k uint64) uint64 { return h.seed.Uint64(k) &^ h.narrow }
 
 // bytes returns the hash of the bytes of a plain key or a string.

@@ -1,17 +1,17 @@
-// Huge: the full-grown tables of a large map, side by side in huge pages.
+// Huge: the full-size tables of a large map, packed in huge pages.
 //
 //	block   | page | page | ... |       of the parent, with AdviceHugePages
 //	page    | table | table | ... |     2 MiB
 //
-// In a large map a search waits for the addresses of its pages too, and for those of huge pages
-// less. A small map would take more memory with them, so they begin at hugeFrom.
+// Huge pages save TLB misses in a large map. A small map would take more memory with them, so only
+// tables beyond hugeFrom use them.
 //
-// The system clears a huge page when it is touched first: 0.2 ms, and 4 where the machine is a
-// guest. So a goroutine asks for the next page while half of one is left. If it is not there in
-// time, a table is a block of its own. A Map moves such a table when it splits.
+// The kernel clears a huge page at its first touch: 0.2 ms, or 4 ms in a virtual machine. So a
+// goroutine populates the next page when half of the current one is used. If the page is not ready
+// in time, a table is a block of its own. A Map moves such a table to a huge page when it splits.
 //
-// Blocks grow with the map, by a page for each sixteen of them: each is one mapping of the
-// process or two, and Linux allows 65,530.
+// Each sixteen blocks, the next blocks have one page more: a block is one or two mappings of the
+// process, and Linux allows 65,530.
 
 package hashmap
 
@@ -32,16 +32,16 @@ const (
 
 // hugeTables is memory for tables of one size. The zero value has none.
 type hugeTables struct {
-	size   uintptr // of a table; 0 if there is no memory for more
+	size   uintptr // of a table; 0 if there are no huge pages
 	page   uintptr // hugePage, except in tests
 	from   uintptr // hugeFrom, except in tests
 	advise func(b []byte, a vm.Advice) error
 
-	left   extent    // of the page in use
-	next   *nextPage // nil, or the one after it
+	left   extent    // free memory of the current page
+	next   *nextPage // the page after it, or nil
 	unused extent    // pages of the newest block
 	blocks []extent  // by address
-	bytes  int       // of blocks
+	bytes  int       // of all blocks
 }
 
 // An extent is a range of addresses.
@@ -53,21 +53,21 @@ func (x extent) compare(addr uintptr) int { return cmp.Compare(x.from, addr) }
 
 func (x extent) memory() []byte { return unsafe.Slice((*byte)(pointer(x.from)), int(x.size())) }
 
-// cut takes the first n bytes of x.
+// cut removes the first n bytes of x and returns them.
 func (x *extent) cut(n uintptr) extent {
 	first := extent{x.from, x.from + n}
 	x.from += n
 	return first
 }
 
-// nextPage is a page that is made resident.
+// nextPage is a page that a goroutine populates.
 type nextPage struct {
 	extent
-	done chan struct{} // closed in the end
-	err  error         // to be read then
+	done chan struct{} // closed after err is set
+	err  error
 }
 
-// init is for a map whose full-grown tables have so many bytes.
+// init prepares h for full-size tables of size bytes.
 func (h *hugeTables) init(size uintptr) {
 	h.page, h.from, h.advise = hugePage, hugeFrom, pages.Advise
 	if size <= hugePage/16 {
@@ -75,7 +75,7 @@ func (h *hugeTables) init(size uintptr) {
 	}
 }
 
-// take returns memory for a table of a map that has so many bytes of tables, or nil.
+// take returns memory for a table, or nil. tables is the size of all tables of the map.
 func (h *hugeTables) take(parent freehold.Allocator, tables uintptr) unsafe.Pointer {
 	if tables < h.from {
 		return nil
@@ -92,8 +92,8 @@ func (h *hugeTables) take(parent freehold.Allocator, tables uintptr) unsafe.Poin
 	return pointer(h.left.cut(h.size).from)
 }
 
-// start has the next page made resident. It does not touch the page, since the map may end
-// with its parent meanwhile.
+// start starts a goroutine that populates the next page by a system call. A touch would fault if
+// the map ended with its parent meanwhile.
 func (h *hugeTables) start(parent freehold.Allocator) {
 	if h.unused.size() == 0 && !h.grow(parent) {
 		h.size = 0
@@ -113,7 +113,7 @@ func (h *hugeTables) grow(parent freehold.Allocator) bool {
 	if err != nil {
 		return false
 	}
-	h.advise(b, vm.DontNeed) // a page of which parts are resident would stay in parts
+	h.advise(b, vm.DontNeed) // a page with resident small pages would not become a huge one
 	if h.advise(b, vm.HugePages) != nil {
 		parent.Free(b)
 		return false
@@ -126,7 +126,7 @@ func (h *hugeTables) grow(parent freehold.Allocator) bool {
 	return true
 }
 
-// turn makes the next page the one in use, if it is resident.
+// turn makes the next page the current one, if it is populated.
 func (h *hugeTables) turn() {
 	if h.next == nil {
 		return
@@ -142,7 +142,7 @@ func (h *hugeTables) turn() {
 	h.left, h.next = h.next.extent, nil
 }
 
-// needed returns the page that the next table waits for, or nil.
+// needed returns the page that the next table needs, or nil.
 func (h *hugeTables) needed() *nextPage {
 	if h.left.size() < h.size {
 		return h.next
@@ -171,6 +171,6 @@ func (h *hugeTables) close(parent freehold.Allocator) {
 	*h = hugeTables{}
 }
 
-// pointer turns an address in memory of the parent, or in noDirectory, into a pointer.
-// That memory does not move.
+// pointer converts an address in memory of the parent, or in noDirectory, to a pointer. That memory
+// does not move.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }

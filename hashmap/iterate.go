@@ -1,4 +1,4 @@
-// Iteration: through the tables by the top bits of the hash, from a random one on.
+// Iteration: through the tables in the order of the top bits of the hash, from a random one on.
 
 package hashmap
 
@@ -8,14 +8,14 @@ import (
 	"unsafe"
 )
 
-// All yields each entry once, in no order. A loop begins at a random group of 7 slots, so the
-// order varies, but not that of up to 7 entries: to vary it within a group would take a fifth of
-// the loop's time. The map may be changed in the loop, as Go's map may: an entry that is deleted
-// before it is reached is not yielded, and one that is added may be or not. Clear and Close end
-// the loop. Strings and bytes are the map's memory.
+// All yields each entry once, in no particular order. A loop begins at a random group of 7 slots,
+// so loops have different orders, but the order within a group is fixed: to vary it too would take
+// a fifth of the loop's time. The loop may change the map, as with Go's map: an entry that is
+// deleted before the loop reaches it is not yielded, and an entry that is added may or may not be
+// yielded. Clear and Close end the loop. Strings and bytes are the map's memory.
 //
-// If a table grows in which the loop is, a copy of it is taken from the parent until the
-// loop leaves it. Stopping an iterator from [iter.Pull] frees it.
+// If the loop's current table grows, the parent provides a copy of it until the loop leaves it. An
+// iterator of [iter.Pull] frees the copy when it is stopped.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("All")
@@ -53,14 +53,14 @@ func (m *Map[K, V]) Values() iter.Seq[V] {
 	}
 }
 
-// walk yields the entries of the table that cur is in, and reports whether to go on.
+// walk yields the entries of cur's table, and reports whether to go on.
 func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
 	first := rand.Uint64()
 	n := cur.table.groups()
 	for i := range n {
 		at := (i + uintptr(first)) & (n - 1)
 		for done := uint64(0); ; {
-			g := cur.table.group(at, m.stride) // yield may have detached cur
+			g := cur.table.group(at, m.stride) // in each round, as yield may detach cur
 			full := matchFull(*tagsAt(g)) &^ done
 			if full == 0 {
 				break
@@ -89,8 +89,7 @@ func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
 	return true
 }
 
-// entryAt returns the entry of a slot of the table that cur is in, and whether the map
-// still has it.
+// entryAt returns the entry of a slot of cur's table, and whether the map still has it.
 func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
 	g := cur.table.group(i, m.stride)
 	if m.hash.kind == stringKeys {
@@ -105,7 +104,7 @@ func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
 		return k, m.load(g, slot), true
 	}
 	k = *keyIn[K](g, slot)
-	if cur.detached && k == k { // a NaN can neither have changed nor been deleted
+	if cur.detached && k == k { // a NaN cannot have changed or been deleted
 		h := *m.hashIn(cur.table, i, slot)
 		if m.owned {
 			g, slot = find[K, ref](&m.core, &k, h)

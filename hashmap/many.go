@@ -1,7 +1,7 @@
 // Batches: many keys in one call.
 //
-// The lines that the searches need are read for a few keys at a time before the first
-// of these searches: then the processor waits for all of them at once.
+// A batch first loads the lines of all its searches, so that the processor overlaps their cache
+// misses. Then it ends the searches one by one.
 
 package hashmap
 
@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// GetMany sets values[i] and found[i] for each keys[i] to what Get returns. It is
-// faster than Get for each (BenchmarkGetMany). It panics if values or found is shorter than keys.
+// GetMany sets values[i] and found[i] to the results of Get(keys[i]), for each i. It is faster than
+// a loop of Gets (BenchmarkGetMany). It panics if values or found is shorter than keys.
 func (m *Map[K, V]) GetMany(keys []K, values []V, found []bool) {
 	const call = "hashmap.Map.GetMany"
 	m.mustBeOpen("GetMany")
@@ -36,8 +36,8 @@ func (m *Map[K, V]) GetMany(keys []K, values []V, found []bool) {
 	}
 }
 
-// PutMany is Put for each keys[i] and values[i], in order. On an error the entries
-// before the one that failed are in the map. It panics if values is shorter than keys.
+// PutMany calls Put for each keys[i] and values[i], in order. On an error the entries before the
+// failed one are in the map. It panics if values is shorter than keys.
 func (m *Map[K, V]) PutMany(keys []K, values []V) error {
 	m.mustBeWritable("PutMany")
 	arg.AtLeast("hashmap.Map.PutMany", "length of values", len(values), len(keys))
@@ -63,12 +63,12 @@ func (m *Map[K, V]) PutMany(keys []K, values []V) error {
 	return nil
 }
 
-// A batch is some searches under way.
+// A batch is up to batchKeys searches under way.
 type batch struct {
 	hashes [batchKeys]uint64
 	homes  [batchKeys]unsafe.Pointer
 	tags   [batchKeys]uint64 // of the homes
-	read   byte              // from blocks, so that the compiler keeps the loads
+	read   byte              // the sum of touched bytes, so that the compiler keeps the loads
 }
 
 const batchKeys = 16
@@ -89,8 +89,8 @@ func (m *Map[K, V]) start(b *batch, keys []K) {
 	}
 }
 
-// startOwned is start for a map that owns copies. It also reads the blocks that the tags
-// promise.
+// startOwned is start for a map that owns copies. It also touches the block behind the first
+// matching tag of each home.
 func (m *Map[K, V]) startOwned(b *batch, keys []K) {
 	for i := range keys {
 		h := hashOf(&m.hash, &keys[i])

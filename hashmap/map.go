@@ -1,7 +1,7 @@
-// Map: the interface, and the paths of a key that is found.
+// Map: its methods, and the fast paths of a search.
 //
-// group.go has the layout that a search reads, table.go how entries come and leave,
-// directory.go the tables, grow.go how they grow.
+// group.go has the layout of a group, table.go how tables place and remove entries, directory.go
+// the directory of tables, grow.go how they grow, text.go and owned.go strings and bytes.
 
 package hashmap
 
@@ -18,47 +18,45 @@ import (
 // Options sets up a [Map] or a [Shared]; nil means all defaults.
 type Options struct {
 	// Name appears in Stats and, if the map is dropped without Close, in the report of
-	// package track. It may be empty, and several may have one name. To account for the
-	// memory in profiles too, put a [freehold.Tagged] below.
+	// package track. It may be empty, and several maps may have the same name. To account for
+	// the memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
 }
 
-// Map is a hash map in memory of an allocator, its parent. It holds a constant few
-// objects on the Go heap, whatever it holds itself. It is not safe for concurrent use:
-// like Go's map, it may be read by many goroutines at a time, or used by one that
-// writes. Unlike Go's map, it does not notice two writers: builds with -race do. [New]
-// makes one; calls of the zero Map panic, except Len, Stats and Close.
+// Map is a hash map in memory of an allocator, its parent. On the Go heap it has only a few
+// objects, however many entries it has. It is not safe for concurrent use: like Go's map, it may be
+// read by many goroutines at a time, or used by one that writes. Unlike Go's map, it does not
+// detect two writers; builds with -race do. [New] makes one. Calls of the zero Map panic, except
+// Len, Stats and Close.
 //
-// K and V are types without Go pointers, or string or, for V, []byte. Strings and bytes
-// are copied in. What the map returns of them is its own memory: it is valid until the
-// next call that changes the map, and []byte must not be written to. Beside a key that is
-// no string, a V of 128 bytes or more is in a block of its own.
+// K and V are types without Go pointers, or string or, for V, []byte. The map copies strings and
+// bytes. Those that it returns are its own memory: they are valid until the next call that changes
+// the map, and must not be written to. If K is not string, a V of 128 bytes or more is in a block
+// of its own.
 //
-// Keys are equal as == says. As in Go's map, a NaN is never found: each Put adds an
-// entry, which All yields and only Clear removes.
+// Keys are compared by ==. As in Go's map, a NaN is never found: each Put adds an entry, which All
+// yields and only Clear removes.
 //
-// A Put moves the entries of one table, which has 16 KiB, or one group if that is more,
-// and when the directory of the tables doubles it copies that, 8 bytes for each. It
-// allocates up to four blocks. Delete frees the entry's slot at once, so a map with as
-// many deletions as insertions does not slow down. Its tables may come to take about twice
-// what they took when it was filled: each grows when chance brings it more entries than it
-// ever had, and none shrinks. Only Close and deletion of strings and bytes return memory
-// to the parent: to shrink a map, copy it to a new one and close it.
+// The pause of a Put is bounded: it moves the entries of at most one table of 16 KiB, or of eight
+// groups if these are larger, and may copy the directory, which has 8 bytes for each table. It
+// allocates up to four blocks. Delete frees the entry's slot at once, so a map with a steady
+// stream of deletions and insertions does not slow down. Its tables may take about twice the memory
+// that they took when it was filled, since a table grows whenever chance gives it more entries than
+// ever before, and never shrinks. Only Close, and deleting strings and bytes, return memory to the
+// parent. To shrink a map, copy it to a new one and close the old one.
 //
-// Each map hashes with secret random numbers of its own, so that nobody can choose keys
-// that collide. Were all hashes alike, the map would work, and take time in
-// proportion to its length.
+// Each map hashes with its own random seed, so that an attacker cannot choose keys that collide.
+// With colliding hashes the map still works, in time proportional to its length.
 type Map[K comparable, V any] struct {
 	core
 }
 
 var mapKind = container.Kind{Type: "hashmap.Map", Maker: "hashmap.New", Is: "the map is"}
 
-// New returns an empty map over parent, which must outlive it. It panics if parent is
-// nil, if K or V holds a Go pointer, with the path of the field, and if one of them is
-// larger than 16 MiB. It takes no memory before the first Put. Close returns all memory
-// to the parent. A map dropped without Close leaks it until the parent is closed;
-// FREEHOLD_DEBUG=leak reports that.
+// New returns an empty map over parent, which must outlive it. It takes no memory before the first
+// Put. Close returns all memory to the parent. A map dropped without Close leaks the memory until
+// the parent is closed; FREEHOLD_DEBUG=leak reports that. New panics if parent is nil, if K or V is
+// larger than 16 MiB, or if one of them has a Go pointer; it then names the field.
 func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] {
 	vt := reflect.TypeFor[V]()
 	m := &Map[K, V]{}
@@ -122,24 +120,24 @@ func find[K comparable, V any](m *core, k *K, h uint64) (g unsafe.Pointer, slot 
 	}
 }
 
-// keyIn returns a slot's key.
+// keyIn returns the address of a slot's key.
 //
-// Precondition: g is a group of a map with keys of type K, which are no strings.
+// Precondition: g is a group of a map with keys of type K, which is not string.
 func keyIn[K comparable](g unsafe.Pointer, slot uintptr) *K {
 	var k K
 	return (*K)(unsafe.Add(g, tagBytes*some[K]()+slot*unsafe.Sizeof(k)))
 }
 
-// valueIn returns a slot's value.
+// valueIn returns the address of a slot's value.
 //
-// Precondition: g is a group of a map with those types, which owns no copies.
+// Precondition: g is a group of a map with keys of type K and values of type V, without copies.
 func valueIn[K comparable, V any](g unsafe.Pointer, slot uintptr) *V {
 	var v V
 	return (*V)(unsafe.Add(g, valuesOf[K, V]()*some[V]()+slot*unsafe.Sizeof(v)))
 }
 
-// Get returns the value of k, and whether the map has it. If V is a string or []byte, it is
-// the map's memory, valid until the next call that changes the map.
+// Get returns the value of k, and whether the map has k. A string or []byte is the map's memory,
+// valid until the next call that changes the map.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	if !isShort[K]() || !m.short {
 		if !m.texts {
@@ -154,8 +152,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 		}
 		return *(*V)(r.block()), true
 	}
-	// The first group, where nearly every search ends, without a call: the less there is
-	// to do, the more searches the processor has under way at once.
+	// Nearly every search ends in the first group. It is searched without a call: the fewer
+	// instructions a search has, the more searches the processor overlaps.
 	h := m.hash.words(wordsOf(&k))
 	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
 	w := *tagsAt(g)
@@ -170,9 +168,9 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	return m.getFar(k, h)
 }
 
-// early reads the second line of the group at g, if there is one, and returns 0. What
-// depends on it waits for the line, and the processor asks for the line at once, together
-// with the first: otherwise it would ask for the value's after the search in the tags.
+// early loads the second line of the group at g, if there is one, and returns 0. So the processor
+// loads both lines of the group together. Without it, it would load the value's line only after it
+// has searched the tags. Callers add the result to an address, so that the load is not dropped.
 func (c *core) early(g unsafe.Pointer, stride uintptr) uintptr {
 	if stride < 2*lineBytes {
 		return 0
@@ -197,8 +195,8 @@ func (m *Map[K, V]) getFar(k K, h uint64) (v V, ok bool) {
 	return v, false
 }
 
-// At returns the address of the value of k, or nil if the map does not have it. It is
-// valid until the next call that changes the map. At panics if V is a string or []byte.
+// At returns the address of the value of k, or nil if the map does not have k. It is valid until
+// the next call that changes the map. At panics if V is string or []byte.
 func (m *Map[K, V]) At(k K) *V {
 	m.mustBeOpen("At")
 	if m.owned {
@@ -210,9 +208,8 @@ func (m *Map[K, V]) At(k K) *V {
 	return nil
 }
 
-// Put sets the value of k. On an error, which is the parent's and matches
-// [freehold.ErrOutOfMemory], nothing has changed. A key that the map has needs no memory,
-// unless V is a string or []byte.
+// Put sets the value of k. An error is the parent's and matches [freehold.ErrOutOfMemory]; the map
+// is then unchanged. Replacing a value needs no memory, unless V is string or []byte.
 func (m *Map[K, V]) Put(k K, v V) error {
 	m.mustBeWritable("Put")
 	if m.owned {
@@ -221,7 +218,7 @@ func (m *Map[K, V]) Put(k K, v V) error {
 	return m.put(k, v, hashOf(&m.hash, &k))
 }
 
-// put is Put for a map without copies. h is the hash of k.
+// put is Put for a map without copies; h is the hash of k.
 func (m *Map[K, V]) put(k K, v V, h uint64) error {
 	// Nearly every search ends in the home.
 	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
@@ -241,7 +238,7 @@ func (m *Map[K, V]) put(k K, v V, h uint64) error {
 	return m.putFar(k, v, h)
 }
 
-// putFar is put where the home does not decide.
+// putFar is put if neither the key nor a free slot for it is in its home.
 func (m *Map[K, V]) putFar(k K, v V, h uint64) error {
 	g, slot := find[K, V](&m.core, &k, h)
 	if g == nil {
@@ -257,13 +254,13 @@ func (m *Map[K, V]) putFar(k K, v V, h uint64) error {
 	return nil
 }
 
-// PutIfAbsent sets the value of k to v unless the map has k. It returns the value that k
-// has then, and whether the map had it before. Errors are those of Put.
+// PutIfAbsent sets the value of k to v unless the map has k. It returns the value that k then has,
+// and whether the map had k before. Errors are as for Put.
 func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	m.mustBeWritable("PutIfAbsent")
 	if value, found = m.Get(k); !found {
 		if err = m.Put(k, v); err == nil {
-			if value, ok := m.Get(k); ok { // k is no NaN
+			if value, ok := m.Get(k); ok { // k is not a NaN
 				return value, false, nil
 			}
 			value = v
@@ -272,11 +269,11 @@ func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	return value, found, err
 }
 
-// Update calls fn with the value of k, which is zero if the map does not have k, and
-// found says so. What fn leaves there is k's value then; if fn panics, the map is as before.
-// fn may read the map; a call in it that changes the map panics. If V is a string or []byte,
-// fn sees the map's memory and what it leaves is copied. Errors are those of Put; fn may
-// have been called.
+// Update calls fn with a pointer to a copy of the value of k, which is zero if the map does not
+// have k, and then stores the copy as k's value. If fn panics, the map is unchanged. fn may read
+// the map; a call in fn that changes the map panics. A string or []byte is the map's memory while
+// fn runs, and is copied afterwards if fn replaces it. Errors are as for Put, after fn has been
+// called.
 func (m *Map[K, V]) Update(k K, fn func(v *V, found bool)) error {
 	m.mustBeWritable("Update")
 	v, found := m.Get(k)
@@ -309,27 +306,25 @@ func (m *Map[K, V]) Delete(k K) bool {
 // Len returns the number of entries.
 func (m *Map[K, V]) Len() int { return m.len }
 
-// Clear removes all entries, NaNs too, and keeps the memory of tables. It ends
-// iterations that are under way. It visits each table and, if the map has strings or
-// bytes, each entry.
+// Clear removes all entries, NaNs too, and keeps the memory of tables. It ends running iterations.
+// It visits each table and, if the map has strings or bytes, each entry.
 func (m *Map[K, V]) Clear() {
 	m.mustBeWritable("Clear")
 	m.clear()
 }
 
-// Grow makes room for n more entries, so that few of the next Puts grow a table; each
-// still may. It takes time in proportion to the map's length, and memory for the slots of all
-// n. On an error, which is the parent's, the entries are as they were. It panics if n is
-// negative.
+// Grow makes room for n more entries, so that few of the next Puts grow a table; any of them still
+// may. It takes time proportional to the map's length, and memory for the slots of n entries. An
+// error is the parent's; the entries are then unchanged. Grow panics if n is negative.
 func (m *Map[K, V]) Grow(n int) error {
 	m.mustBeWritable("Grow")
 	arg.AtLeast("hashmap.Map.Grow", "n", n, 0)
 	return m.reserve(n)
 }
 
-// Close removes all entries and returns all memory to the parent. It visits each table
-// and, if the map has strings or bytes, each entry. It ends iterations that are under way. Later calls
-// panic, except Close, Len and Stats. Close the map before its parent.
+// Close removes all entries and returns all memory to the parent. It visits each table and, if the
+// map has strings or bytes, each entry. It ends running iterations. Later calls panic, except
+// Close, Len and Stats. Close the map before its parent.
 func (m *Map[K, V]) Close() {
 	if m.base.MayClose(&mapKind, m.tables > 0) {
 		m.clear()
@@ -342,8 +337,8 @@ func (c *core) mustBeOpen(call string) { c.base.MustBeOpen(&mapKind, call) }
 
 func (c *core) mustBeWritable(call string) { c.base.MustBeWritable(&mapKind, call) }
 
-// clear removes all entries. It visits tables up to the last entry: beyond, there are no
-// overflow bits either.
+// clear removes all entries. It stops at the last entry: the tables behind it have no overflow bits
+// either.
 func (c *core) clear() {
 	c.endCursors()
 	c.eachTable(func(t table) {
@@ -362,9 +357,9 @@ func (c *core) clear() {
 	})
 }
 
-// release returns all memory to the parent, for good.
+// release returns all memory to the parent, before Close ends.
 //
-// Precondition: the map is clear.
+// Precondition: the map has no entries.
 func (c *core) release() {
 	c.eachTable(c.freeTable)
 	if c.tables > 0 {

@@ -51,7 +51,7 @@ func (c *core) newTable(log uintptr) (table, error) {
 	return t, nil
 }
 
-// hugeTable returns memory for a full-grown table in a huge page, or nil.
+// hugeTable returns memory for a table of maxGroups in a huge page, or nil.
 func (c *core) hugeTable() unsafe.Pointer {
 	return c.huge.take(c.base.Parent, uintptr(c.tables)*c.huge.size)
 }

@@ -33,9 +33,9 @@ func (c *core) findString(s string, h uint64) (g unsafe.Pointer, slot uintptr) {
 	return nil, 0
 }
 
-// lookUp returns the reference to a string key's block, its hash, and whether the map has it.
+// lookUp returns the reference to the block of string key s, its hash, and whether the map has it.
 //
-// The first group is searched without a call, as in Get, if the key has 8 to 16 bytes.
+// If s has 8 to 16 bytes, it searches the first group without a call, as Get does.
 func (c *core) lookUp(s string) (r ref, h uint64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	if len(b) < 8 || len(b) > 16 {
@@ -67,7 +67,7 @@ func (c *core) lookUpFar(s string, h uint64) (ref, uint64, bool) {
 	return 0, h, false
 }
 
-// findRef returns the group and the slot, in t, of a reference to a key with hash h, or nil.
+// findRef returns the group and the slot in t of r, a reference to a key with hash h, or nil.
 func (c *core) findRef(t table, r ref, h uint64) (g unsafe.Pointer, slot uintptr) {
 	for passed := uintptr(0); passed < t.groups(); passed++ {
 		g := t.after(h, passed, refStride)
@@ -84,10 +84,10 @@ func (c *core) findRef(t table, r ref, h uint64) (g unsafe.Pointer, slot uintptr
 	return nil, 0
 }
 
-// refStride is the stride of groups of references to keys: a line.
+// refStride is the stride of groups whose slots are references to keys: a line.
 const refStride = tagBytes + slotsPerGroup*refBytes
 
-// refIn returns the reference to a slot's key.
+// refIn returns the address of the reference to a slot's key.
 func refIn(g unsafe.Pointer, slot uintptr) *ref {
 	return (*ref)(unsafe.Add(g, tagBytes+slot*refBytes))
 }
@@ -127,8 +127,9 @@ func (c *core) freePair(r ref) {
 	}
 }
 
-// putPair sets the value of a key. One of the same length is written in place, which needs no
-// memory. key and value may be parts of the map's own blocks.
+// putPair sets the value of a key. It overwrites a value of the same length, which needs no memory.
+// Otherwise the pair gets a new block, so the slot's reference changes, also in copies of cursors.
+// key and value may be parts of the map's own blocks.
 func (c *core) putPair(key, value string) error {
 	old, h, found := c.lookUp(key)
 	if found {

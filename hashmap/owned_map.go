@@ -1,4 +1,4 @@
-// The calls of maps that own copies.
+// Calls of a Map that owns copies of keys or values.
 
 package hashmap
 
@@ -16,12 +16,13 @@ func (m *Map[K, V]) findOwned(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
 	return find[K, ref](&m.core, k, h)
 }
 
-// valueOf returns where a slot's value is, or the reference to it if that is a string or []byte.
+// valueOf returns the address of a slot's value. If that is a string or []byte, it is the address
+// of the reference.
 //
 // Precondition: pairs is not set.
 func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
 	switch {
-	case c.hash.kind == stringKeys && c.head > 0: // else there may be no block
+	case c.hash.kind == stringKeys && c.head > 0: // a value without size may have no block
 		return (*refIn(g, slot)).block()
 	case c.valueKind == isLarge:
 		return unsafe.Pointer(unsafe.StringData((*(*ref)(c.value(g, slot))).text(0)))
@@ -68,7 +69,7 @@ func (m *Map[K, V]) putOwned(k *K, v *V) error {
 	return m.putText(k, v)
 }
 
-// putString is putOwned for a string key, whose block has the value too.
+// putString is putOwned for a string key whose block has the value too.
 func (m *Map[K, V]) putString(key string, v *V) error {
 	r, h, found := m.lookUp(key)
 	if !found {
@@ -83,13 +84,13 @@ func (m *Map[K, V]) putString(key string, v *V) error {
 		}
 		*refIn(g, slot) = r
 	}
-	if m.head > 0 { // else there may be no block
+	if m.head > 0 { // a value without size may have no block
 		*(*V)(r.block()) = *v
 	}
 	return nil
 }
 
-// putText is putOwned for a plain key, with a text as the value.
+// putText is putOwned for a key that is not a string and a value that is text.
 func (m *Map[K, V]) putText(k *K, v *V) error {
 	h := hashOf(&m.hash, k)
 	g, slot := find[K, ref](&m.core, k, h)
@@ -127,7 +128,7 @@ func (m *Map[K, V]) deleteOwned(k *K) bool {
 	return true
 }
 
-// views reports whether values are strings or []byte, of which callers get the map's memory.
+// views reports whether callers get values without a copy: strings and []byte.
 func (c *core) views() bool { return c.valueKind == isString || c.valueKind == isBytes }
 
 // freeSlot frees the blocks of a slot.

@@ -6,36 +6,35 @@
 //	                      |
 //	group       | tags | version | 7 entries |
 //
-// Each table is a shard: its head has a lock, which its writers take. Readers take none
-// unless writers are in their way: each group is a seqlock. They read a group and its
-// version, and read again if that has changed. shared_write.go has the writers, shared_grow.go how tables are
-// replaced, and shared_text.go strings, bytes and large values.
+// Each table has a lock in its head, which writers take. Each group is a seqlock: a reader loads
+// the version of a group, its entries, and the version again. If that has changed, the reader takes
+// the lock. shared_write.go has the writers, shared_grow.go the replacement of tables, and
+// shared_text.go strings, bytes and large values.
 //
-// # Why a reader finds what it should
+// # Why a reader is correct
 //
-// Go's atomic operations have one total order. Every word that a reader loads is loaded
-// atomically, and is either stored atomically or, on amd64, by plain stores, which that
-// processor makes visible in program order; see shared_words_plain.go.
+// Go's atomic operations have one total order. A reader loads every word atomically. A writer
+// stores it atomically or, on amd64, by a plain store, which that processor makes visible in
+// program order: see shared_words_plain.go.
 //
 //	reader:  R1 load the directory's entry e        R4 load tags, keys, values
 //	         R2 load the group's version            R5 load the version again
 //	         R3 load the entry again, it is e
 //	writer:  W1 raise the version    W2 store keys and values    W3 store tags
 //
-// Tables are replaced by larger ones. They are not returned to the parent before Close, and a
-// replaced table is used again as a table with groups at the same addresses only. So R2 to R5
-// read groups, whatever has become of the table since R1. Versions only grow.
+// A replaced table is not returned to the parent before Close. It is used again only as a table
+// with groups at the same addresses. So R2 to R5 always read groups, even if the table was replaced
+// after R1. Versions only grow.
 //
-// At R3 the table was the one for this hash. If R5 loads the same version as R2, no word
-// of an entry that R4 loaded was stored between R2 and R5, for W1 comes before W2. So R4
-// has seen the entries as they were at R3, and some of them may have been deleted or had
-// their value replaced since, which one store each does (of tags, and of a value of one
-// word). In either case it has seen the key's state at a moment between R3 and R5. A value of more
-// words is replaced while the version is odd, which R2 does not accept.
+// At R3 the table was the one for this hash. If R5 loads the same version as R2, then no word of an
+// entry that R4 loaded was stored between R2 and R5, because W1 comes before W2. So R4 saw the
+// entries as they were at R3, except for deletions and for replaced values of one word since then.
+// Each of these is one store, so R4 saw the key's state at some moment between R3 and R5. A longer
+// value is replaced while the version is odd, and R2 does not accept an odd version.
 //
-// A key that is in no group of its search was absent from each at a moment. Entries do not
-// move between groups of a table, so if it was present in another group at that moment, it
-// was deleted and put again meanwhile: there was a moment when it was absent from all.
+// If no group of the search has the key, the key was absent from each of them at some moment.
+// Entries do not move between groups of a table. If the key was in another group at that moment, it
+// was deleted and put again during the search, and in between it was absent from all groups.
 
 package hashmap
 
@@ -50,33 +49,30 @@ import (
 	"github.com/freehold-go/freehold/internal/container"
 )
 
-// Shared is a hash map that is safe for concurrent use, with all entries in memory of
-// its parent. It is to [Map] what [sync.Map] is to Go's map.
+// Shared is a hash map that is safe for concurrent use, with all entries in memory of its parent.
+// It is to [Map] as [sync.Map] is to Go's map. [NewShared] makes one. Calls of the zero Shared
+// panic, except Len, Stats and Close.
 //
-// K and V may be any types without Go pointers, and strings; V may be a []byte too. The
-// map keeps copies of strings and bytes. What calls return is the caller's: values,
-// and copies of strings and bytes on the Go heap. AppendTo and View need no Go allocation.
+// K and V may be any types without Go pointers, or string; V may also be []byte. The map copies
+// strings and bytes. It returns copies too, on the Go heap; AppendTo and View avoid these.
 //
-// Get takes no lock, unless it meets a writer in the same group of 7 entries. Put, Delete
-// and Update lock a table of up to 16 KiB, or of 49 entries if those take more. While it
-// grows, a Put copies one such table. Calls for one key are linearizable: each takes
-// effect at once between its call and its return.
+// Get takes no lock, unless it meets a writer in the same group of 7 entries. Put, Delete and
+// Update lock a table of up to 16 KiB, or of 49 entries if these take more. A Put may copy one such
+// table to make room. Calls for one key are linearizable: each takes effect at one moment between
+// its call and its return.
 //
-// An entry takes 16 to 32 bytes more than a K and a V of 8 bytes each, by how full the
-// tables are (Stats tells), and larger ones 2.2 to 3.5 times their size: each value takes whole
-// words. Tables split, and never join: after many times as many deletions and insertions as
-// there are entries, it is up to 48 bytes more. Tables that growth has replaced are kept for
-// reuse. Only Close returns them to the parent.
+// An entry with a K and a V of 8 bytes takes 32 to 48 bytes, depending on how full the tables are:
+// see Stats. Larger entries take 2.2 to 3.5 times their size, in whole words. Tables split, and
+// never join: after many deletions and insertions for each entry, an entry takes up to 48 bytes
+// more than its K and V. The map keeps replaced tables for reuse. Only Close returns them to the
+// parent.
 //
-// A V of 128 bytes or more is in a block of its own, as strings and bytes are. The block takes
-// the size of V, and the entry as much as one with a V of 8 bytes. A Put that replaces such a
-// value takes a new block, and fails if there is none. The old one is freed when its readers
-// have left.
+// A V of 128 bytes or more is in a block of its own, as strings and bytes are. Its entry takes as
+// much as one with a V of 8 bytes. Replacing such a value takes a new block, and fails if the
+// parent refuses it. The old block is freed when its readers have left.
 //
-// On the Go heap a map takes less than 4 KiB, and 2 KiB more for each 64 of these blocks that
-// were replaced or deleted since their readers left.
-//
-// [NewShared] makes one. Calls of the zero Shared panic, except Len, Stats and Close.
+// On the Go heap a map takes less than 4 KiB, and 2 KiB more for each 64 replaced or deleted blocks
+// that wait for their readers.
 type Shared[K comparable, V any] struct {
 	sharedTables
 	_      [lineBytes]byte
@@ -87,11 +83,10 @@ type Shared[K comparable, V any] struct {
 
 var sharedKind = container.Kind{Type: "hashmap.Shared", Maker: "hashmap.NewShared", Is: "the map is", Shared: true}
 
-// NewShared returns an empty map over parent, which must be safe for concurrent use, as
-// a [freehold.Heap] is, and must outlive the map. [freehold.NewLocked] makes any
-// allocator safe. NewShared takes no memory; the first Put does, and Close gives it
-// back. It panics if parent is nil, and if K or V contains Go pointers or is larger than
-// 16 MiB.
+// NewShared returns an empty map over parent, which must be safe for concurrent use, as a
+// [freehold.Heap] is, and must outlive the map. [freehold.NewLocked] makes any allocator safe. The
+// map takes no memory before the first Put; Close returns it. NewShared panics if parent is nil, or
+// if K or V has Go pointers or is larger than 16 MiB.
 func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shared[K, V] {
 	if o == nil {
 		o = &Options{}
@@ -120,7 +115,7 @@ func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shar
 	return m
 }
 
-// Get returns the value of k, and whether there is one.
+// Get returns the value of k, and whether the map has k. A string or []byte is a copy.
 func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 	if readersLock || !m.direct {
 		return m.getSlow(k)
@@ -138,7 +133,7 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 	if e <= replacedDirectory {
 		return m.getSlow(k)
 	}
-	// These are m's, as constants.
+	// The layout is m.layout, as constants.
 	l := shardLayoutOf(wordsFor[K](), wordsFor[V]())
 	tag, groups := tagOf(h), groupsOf(e)
 	i := homeOf(h, groups)
@@ -180,8 +175,8 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 	return m.getSlow(k)
 }
 
-// getSlow is Get for maps with text and in race builds, and where no table or a writer was
-// found.
+// getSlow is Get for maps with text and in race builds, and after Get found no table or met a
+// writer.
 func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 	m.mustBeOpen("Get")
 	h := hashOf(&m.hasher, &k)
@@ -194,7 +189,7 @@ func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 	return v, ok
 }
 
-// locked calls use with the slot of k, if there is one, under its table's lock.
+// locked calls use with the slot of k under its table's lock, and reports whether the map has k.
 func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (found bool) {
 	m.seam.At(readSlow)
 	x, ok := m.enter(h)
@@ -210,7 +205,7 @@ func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (fo
 	return true
 }
 
-// getText is Get under a guard, for a map with text. It is sure unless it met a writer.
+// getText is Get for a map with text. The result is sure unless it met a writer.
 func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 	guard := m.retired.readers.Enter() // before R1
 	defer guard.Leave()
@@ -223,17 +218,17 @@ func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 	return v, true, s.same()
 }
 
-// A sight is where a reader has seen a key, and the version of its group before.
+// A sight is a slot where a reader saw a key, and the version of its group before that.
 type sight struct {
 	group, slot unsafe.Pointer
 	version     uint64
 }
 
-// same is R5: it reports whether what was loaded from the slot is of one entry.
+// same is R5: it reports whether all words loaded from the slot belong to one entry.
 func (s sight) same() bool { return atomic.LoadUint64(versionOf(s.group)) == s.version }
 
-// look searches for k in a map with text, under a guard. It returns no slot if there is no
-// entry, or if it met a writer, and then it is not sure.
+// look searches for k in a map with text, under a guard. It returns no slot if there is no entry.
+// If it met a writer, it returns no slot and is not sure.
 func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
 	at, e := m.lookUp(h)
 	m.seam.At(readTable)
@@ -272,10 +267,10 @@ func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
 	return s, true
 }
 
-// All returns an iterator over the entries, in no order. It sees each entry that is there
-// during the whole loop, and each key at most once; of one that is put or deleted
-// meanwhile it may see a state of any moment of the loop. The entries of one table are
-// copied under its lock, and the body runs without a lock: it may call any method.
+// All yields the entries, in no particular order. It yields each key at most once, and each entry
+// that stays during the whole loop. An entry that is put or deleted during the loop may be yielded
+// in any state that it has during the loop. All copies the entries of one table under its lock. The
+// loop's body runs without a lock, and may call any method.
 func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("All")
@@ -303,8 +298,8 @@ func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Clear removes the entries that are there, one table after the other. Entries that are
-// put during the call may stay. The memory of the tables is kept.
+// Clear removes all entries, one table after the other, and keeps the memory of tables. Entries
+// that are put during the call may stay.
 func (m *Shared[K, V]) Clear() {
 	m.mustBeOpen("Clear")
 	for pos, more := uint64(0), true; more; {
@@ -321,8 +316,8 @@ func (m *Shared[K, V]) Clear() {
 	}
 }
 
-// Close returns all memory to the parent. No other call may be under way. Later calls
-// panic, except Close, Len and Stats. Close the map before its parent.
+// Close returns all memory to the parent. No other call may be under way. Later calls panic, except
+// Close, Len and Stats. Close the map before its parent.
 func (m *Shared[K, V]) Close() {
 	if !m.base.MayClose(&sharedKind, m.holds()) {
 		return

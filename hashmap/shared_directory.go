@@ -1,19 +1,18 @@
-// The directory of a Shared, for extendible hashing as in directory.go, and the memory of its
-// tables.
+// Directory of a Shared: extendible hashing as in directory.go, and the memory of tables.
 //
 //	m.dir       address of the directory | 64 - depth
 //	directory   2^depth entries of a word each: a table's address | its class
 //
-// An entry is 0 until a key is put there. mu is held to change entries, so under it the
-// directory and its tables stay as they are. A table is replaced under mu and its lock,
-// therefore whoever has its lock and finds it in the directory may write to it.
+// An entry is 0 until a key is put there. mu is held to change entries, so the holder of mu sees a
+// constant directory. A table is replaced under mu and its lock. So the holder of a table's lock
+// may write to the table if it finds it in the directory.
 //
-// When the directory doubles, the entries of the old one become replacedDirectory after
-// the new one is in place, and before mu is free. So an entry that still refers to a
-// table is up to date, in whichever directory it was found.
+// When the directory doubles, the new one is published first. Then, still under mu, all entries of
+// the old one become replacedDirectory. So an entry that refers to a table is current in whichever
+// directory it was found.
 //
-// Old directories are kept for readers that may still be in them. Together they are
-// smaller than the current one.
+// Old directories are kept, as readers may still use them. Together they are smaller than the
+// current one.
 
 package hashmap
 
@@ -40,14 +39,14 @@ type sharedTables struct {
 	locks    sharedLocks
 	layout   shardLayout
 	maxClass uintptr         // of tables, unless hashes collide
-	_        [lineBytes]byte // readers need what is above; what is below is written
+	_        [lineBytes]byte // fields above are read by readers, fields below are written
 
 	mu       sync.Mutex
 	dirs     []uintptr   // all directories, as in dir; the last is the current one
-	spare    [][]uintptr // by class: tables that were replaced
+	spare    [][]uintptr // replaced tables, by class
 	tables   int         // in the directory
-	reserved int         // bytes from parent, without text and huge
-	huge     hugeTables  // of maxClass
+	reserved int         // bytes from the parent, without text and huge
+	huge     hugeTables  // memory for tables of maxClass
 
 	_       [lineBytes]byte
 	retired retireList
@@ -58,8 +57,8 @@ const replacedDirectory = 1
 const (
 	maxShards     = 1 << 10
 	minMaxClass   = 3
-	copiedBytes   = 1 << 20 // of K and V, which All copies of a table larger than minMaxClass
-	sparseEntries = 64      // entries for each table at which the directory does not double
+	copiedBytes   = 1 << 20 // the most bytes of K and V in a table beyond minMaxClass: All copies them
+	sparseEntries = 64      // the directory does not double if it has this many entries for each table
 )
 
 // noDirectory is the directory of a map without memory: two empty entries.
@@ -83,12 +82,12 @@ func (m *sharedTables) mustBeOpen(call string) { m.base.MustBeOpen(&sharedKind, 
 
 func depthOf(dir uintptr) uintptr { return 64 - dir&classMask }
 
-// entryFor returns the place of a hash's entry in a directory.
+// entryFor returns the address of a hash's entry in a directory.
 func entryFor(dir uintptr, h uint64) *atomic.Uintptr {
 	return (*atomic.Uintptr)(pointer(dir&^classMask + uintptr(h>>(dir&classMask))*wordBytes))
 }
 
-// lookUp returns a hash's entry, and its place.
+// lookUp returns a hash's entry and its address.
 func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	for {
 		at = entryFor(m.dir.Load(), h)
@@ -98,13 +97,13 @@ func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	}
 }
 
-// held is a table whose lock is held: its entry and the entry's place.
+// held is a table whose lock is held: its entry and the entry's address.
 type held struct {
 	at *atomic.Uintptr
 	e  uintptr
 }
 
-// enter locks the table for a hash. It reports false if there is none.
+// enter locks the table for a hash. It reports false if there is no table.
 func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 	for {
 		at, e := m.lookUp(h)
@@ -122,7 +121,7 @@ func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 
 func (m *sharedTables) leave(x held) { m.unlock(x.e) }
 
-// enterNew is enter, and makes a table if there is none.
+// enterNew is enter, but makes a table if there is none.
 func (m *sharedTables) enterNew(h uint64) (held, error) {
 	for {
 		if x, ok := m.enter(h); ok {
@@ -134,7 +133,7 @@ func (m *sharedTables) enterNew(h uint64) (held, error) {
 	}
 }
 
-// create makes a table of a class for a hash, unless there is one.
+// create makes a table of the given class for a hash, unless there is a table.
 func (m *sharedTables) create(h uint64, class uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,12 +154,13 @@ func (m *sharedTables) create(h uint64, class uintptr) error {
 	return nil
 }
 
-// firstDepth gives each processor some tables of its own, so that writers seldom wait.
+// firstDepth is the depth of the first directory: about four tables for each processor, so that
+// writers rarely wait for each other.
 func (m *sharedTables) firstDepth() uintptr {
 	return uintptr(bits.Len(uint(min(4*runtime.GOMAXPROCS(0), maxShards) - 1)))
 }
 
-// deepen makes the directory at least as deep. mu is held.
+// deepen grows the directory to at least the given depth. mu is held.
 func (m *sharedTables) deepen(depth uintptr) error {
 	old := m.dir.Load()
 	if len(m.dirs) > 0 && depthOf(old) >= depth {
@@ -186,8 +186,8 @@ func (m *sharedTables) deepen(depth uintptr) error {
 	return nil
 }
 
-// take returns the entry of a table of a class, spare or new, with any contents but
-// valid versions. mu is held.
+// take returns the entry of a spare or new table of a class. Its versions are valid, its other
+// contents undefined. mu is held.
 func (m *sharedTables) take(class uintptr) (uintptr, error) {
 	for uintptr(len(m.spare)) <= class {
 		m.spare = append(m.spare, nil)
@@ -253,8 +253,8 @@ func (m *sharedTables) free(p unsafe.Pointer, size uintptr) {
 	m.base.Parent.Free(unsafe.Slice((*byte)(p), int(size)))
 }
 
-// visit locks the table at a position, which is a hash without the bits that its entries
-// do not share, calls f, and returns the next position. It reports false after the last. Loops over all
+// visit locks the table at position pos, calls f, and returns the position of the next table. It
+// reports false after the last table. A position is the least hash of a table; loops over all
 // tables begin at 0.
 func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool) {
 	for {
@@ -289,14 +289,14 @@ func (m *sharedTables) each(f func(e uintptr)) {
 	}
 }
 
-// holds reports whether there is memory of the parent.
+// holds reports whether the map has memory of the parent.
 func (m *sharedTables) holds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reserved > 0
 }
 
-// close returns the memory to the parent.
+// close returns all tables and directories to the parent.
 func (m *sharedTables) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,17 +1,15 @@
 // Growth of a Shared: a table without room is replaced.
 //
-//	entries        table                      replaced by
-//	few, at most   any class                  one of its class: deleted entries had taken room
-//	7/8 of room
-//	more           below the largest class    one of the next class, twice the size
-//	more           of the largest class       two, by the next bit of the hash
+//	entries             class           replaced by
+//	up to 7/8 of room   any             one of its class, without the room of deleted entries
+//	more                below largest   one of the next class, twice the size
+//	more                largest         two, by the next bit of the hash
 //
-// Whoever puts an entry copies one table, which is the map's pause: up to 16 KiB. All memory is
-// allocated first; an error leaves the map as it was.
+// So a Put copies at most one table, of up to 16 KiB. All memory is allocated first; an error
+// leaves the map unchanged.
 //
-// If hashes agree in many bits, tables would split in vain and the directory would
-// double without end. So where it would have sparseEntries for each table, the table
-// grows beyond the largest class instead.
+// If hashes agree in many bits, splits would not help and the directory would double forever. So if
+// the directory would have sparseEntries for each table, the table grows beyond the largest class.
 
 package hashmap
 
@@ -24,7 +22,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// makeRoom replaces the locked table of a hash, which has no room, and leaves it.
+// makeRoom replaces the locked table of a hash, which has no room, and unlocks it.
 func (m *Shared[K, V]) makeRoom(x held, h uint64) error {
 	defer m.leave(x)
 	hd := headOf(x.e)
@@ -36,14 +34,14 @@ func (m *Shared[K, V]) makeRoom(x held, h uint64) error {
 	default:
 		depth++
 		class = m.maxClass
-		for roomOf(class) < hd.live { // should all go to one side
+		for roomOf(class) < hd.live { // in case all entries go to one side
 			class++
 		}
 	}
 	return m.replace(x, h, class, depth)
 }
 
-// isSparse reports whether a table of that depth cannot split, since the directory would
+// isSparse reports whether a table of the given depth must not split, because the directory would
 // have too many entries for its tables.
 func (m *sharedTables) isSparse(depth uintptr) bool {
 	m.mu.Lock()
@@ -51,8 +49,8 @@ func (m *sharedTables) isSparse(depth uintptr) bool {
 	return depth >= depthOf(m.dir.Load()) && 1<<(depth+1) > sparseEntries*m.tables
 }
 
-// replace replaces the locked table of a hash by one of a class and the same depth, or by
-// two if the depth is one more. It does not unlock it.
+// replace replaces the locked table of a hash by one table of a class and the same depth, or by two
+// if depth is one more. It does not unlock the table.
 func (m *Shared[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 	var to [2]uintptr
 	n := depth - headOf(x.e).depth + 1
@@ -81,7 +79,7 @@ func (m *Shared[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 	return m.publish(x, h, to, n)
 }
 
-// takeSome sets entries to those of tables of a class, of all or of none.
+// takeSome sets all entries to tables of a class. On an error it takes none.
 func (m *sharedTables) takeSome(entries []uintptr, class uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +96,7 @@ func (m *sharedTables) takeSome(entries []uintptr, class uintptr) error {
 	return nil
 }
 
-// publish puts n tables into the directory in place of the locked table of a hash.
+// publish replaces the locked table of a hash in the directory by n tables.
 func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,11 +119,11 @@ func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error
 	return nil
 }
 
-// Grow makes room for n more entries, so that few of the next Puts replace a table; each
-// still may. It takes as much memory as the tables of that many entries take on average, and
-// at most a fifth more, without what is left of huge pages. Each Put takes the blocks of its strings, bytes and large values. Grow
-// takes time in proportion to the map's length. On an error, which matches
-// [freehold.ErrOutOfMemory], the entries are as they were. It panics if n is negative.
+// Grow makes room for n more entries, so that few of the next Puts replace a table; any of them
+// still may. It takes the average memory of tables with n more entries, or up to a fifth more, and
+// perhaps a huge page. Blocks of strings, bytes and large values are taken by each Put. Grow takes
+// time proportional to the map's length. An error matches [freehold.ErrOutOfMemory]; the entries
+// are then unchanged. Grow panics if n is negative.
 func (m *Shared[K, V]) Grow(n int) error {
 	m.mustBeOpen("Grow")
 	arg.AtLeast("hashmap.Shared.Grow", "n", n, 0)
@@ -136,9 +134,9 @@ func (m *Shared[K, V]) Grow(n int) error {
 	n += length
 	class, depth := uintptr(1), m.firstDepth()
 	fits := func() bool {
-		// Where two of three tables would be replaced by twice their memory, all are: that is
-		// 6/5 of what Puts would take. In a normal distribution two thirds are beyond the mean
-		// less 0.43 standard deviations.
+		// If Puts would replace two of three tables by larger ones, Grow replaces all. That
+		// is 6/5 of the memory that Puts would take. In a normal distribution two thirds are
+		// above the mean minus 0.43 standard deviations.
 		mean := float64(n) / float64(uint64(1)<<depth)
 		return mean-0.43*math.Sqrt(mean) <= float64(roomOf(class))
 	}

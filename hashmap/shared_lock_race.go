@@ -1,8 +1,8 @@
-// Locks in race builds: on the Go heap, and readers take them.
+// Locks in race builds: they are on the Go heap, and readers take them.
 //
-// The race detector does not see memory of the system, and takes no lock there for one. So
-// it would report races on a program's Go data that a Put and a Get order. A table's
-// lock is one of many that tables share; nobody holds two.
+// The race detector does not know memory of the system, and ignores locks there. So it would report
+// races on Go data that a Put and a Get order. Tables share a number of locks; no goroutine holds
+// two.
 
 //go:build race
 
@@ -13,7 +13,7 @@ import "sync"
 // readersLock says that Get takes the table's lock.
 const readersLock = true
 
-// sharedLocks are those of one map: fn of Update may use another.
+// sharedLocks are the locks of one map, since fn of Update may use another map.
 type sharedLocks struct{ mu [1 << 8]sync.Mutex }
 
 func (m *sharedTables) lock(e uintptr)   { m.locks.of(e).Lock() }

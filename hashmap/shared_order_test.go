@@ -16,8 +16,8 @@ var readPoints = map[string]seam.Point{
 	"tags": readTags, "key": readKey, "value": readValue,
 }
 
-// sharedKeys returns keys from the first on whose tables have the same first bits of the hash as that of like, or,
-// if other is set, have not.
+// sharedKeys returns keys from the first on whose tables have the same first bits of the hash as
+// that of like, or, if other is set, have not.
 func sharedKeys[V any](m *Shared[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
 	bits := func(k wide) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 	for ; len(keys) < n; first++ {

@@ -1,5 +1,5 @@
-// Seam: the steps of readers and writers of a Shared between which tests act, in builds with
-// the tag freehold_seams.
+// Seam: steps of readers and writers of a Shared at which tests act, in builds with the tag
+// freehold_seams.
 
 package hashmap
 
@@ -15,11 +15,11 @@ const (
 	readValue
 	readSlow // before the lock
 
-	lookedUp // a table, which is not locked yet
+	lookedUp // a table, not locked yet
 	raised
 	wroteKey
 	wroteValue
-	copied    // a table to those that replace it
+	copied    // a table to its replacements, not published yet
 	published // one entry of the directory
-	deepened  // the directory, whose predecessor is not marked yet
+	deepened  // the directory; its predecessor is not marked yet
 )

@@ -10,20 +10,19 @@ import (
 type SharedStats struct {
 	Name      string // Options.Name
 	Len       int    // entries
-	Slots     int    // entries for which tables have slots; beyond 11/16 of them tables grow
+	Slots     int    // for entries, in all tables; beyond 11/16 of them tables grow
 	Tables    int
 	Directory int // entries of the directory
 	Reserved  int // bytes from the parent: tables, directories and Text
 	Spare     int // of Reserved: tables that wait for reuse
-	Text      int // of Reserved: blocks of strings, bytes and large values, with those that readers may still use
+	Text      int // of Reserved: blocks of strings, bytes and large values, retired ones too
 }
 
-// Len returns the number of entries. It takes time in proportion to the tables, one for
-// 300 to 600 entries of 16 bytes, during which no table grows. Beside writers it is
-// approximate.
+// Len returns the number of entries. It visits each table, which has 300 to 600 entries of 16
+// bytes; no table grows meanwhile. During writes it is approximate.
 func (m *Shared[K, V]) Len() int { return m.Stats().Len }
 
-// Stats returns the map's figures, in the time of Len. It may be called after Close.
+// Stats returns a snapshot. It costs as much as Len, and may be called after Close.
 func (m *Shared[K, V]) Stats() SharedStats {
 	if m.dir.Load() == 0 {
 		return SharedStats{}

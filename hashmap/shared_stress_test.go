@@ -255,9 +255,9 @@ func TestSharedUpdateCounts(t *testing.T) {
 	}
 }
 
-// TestSharedCallsOfAKeyAreLinearizable: one goroutine raises the value of each key,
-// deleting and putting it too, so that what others read must never go back. A reader that has seen a round of
-// a key sees that or a later one, or that the key is absent, from then on.
+// TestSharedCallsOfAKeyAreLinearizable: one goroutine raises the value of each key, deleting and
+// putting it too, so that what others read must never go back. A reader that has seen a round of a
+// key sees that or a later one, or that the key is absent, from then on.
 func TestSharedCallsOfAKeyAreLinearizable(t *testing.T) {
 	const keys = 64
 	m := NewShared[uint32, uint64](alloctest.New(t), nil)

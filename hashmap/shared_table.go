@@ -3,13 +3,13 @@
 //	table   | head, pad | group 0 | group 1 | ... |       2^class units of one group's size
 //	group   | tags 8 B | version 8 B | key, value | key, value | ... |    7 entries
 //
-// For a K and a V of a word each, a group is 128 bytes. Tags are as in group.go. Keys and
+// With a K and a V of one word each, a group has 128 bytes. Tags are as in group.go. Keys and
 // values take whole words, so that they can be loaded atomically. Text, which includes large
-// values, is a reference to a block (shared_text.go).
+// values, is a reference to a block: see shared_text.go.
 //
-// A deleted entry's slot is free at once. If its group has overflow bits, they stay, and
-// searches may pass the group in vain. To bound that, such a slot still counts as taken:
-// when room is 0 the table is copied, with no more than the bits that are needed.
+// Deleting an entry frees its slot at once, but leaves the overflow bits of its group, so searches
+// may pass the group without need. To bound that, a slot in a group with overflow bits still counts
+// as taken. When the table has no room, it is copied, and the copy has only the necessary bits.
 //
 // Invariants (check verifies them):
 //   - live is the number of tags that are not free
@@ -24,25 +24,25 @@ import (
 	"unsafe"
 )
 
-// shardHead begins a table. mu guards the table's words; readers load the groups' without.
+// shardHead begins a table. mu guards the table's words; readers load the groups' words without it.
 type shardHead struct {
-	mu    sync.Mutex // of 8 bytes without pointers; race builds use another: shared_lock_race.go
+	mu    sync.Mutex // 8 bytes without pointers; not used in race builds: see shared_lock_race.go
 	live  uintptr    // entries
-	text  uintptr    // bytes in the blocks of its entries
-	left  uintptr    // slots that may be taken before the table is copied
+	text  uintptr    // bytes of the blocks of its entries
+	left  uintptr    // slots to take before the table is replaced
 	depth uintptr    // leading bits of the hash that all entries share
 }
 
 const (
 	shardHeadBytes = 16 // tags and version
 
-	_ = lineBytes - unsafe.Sizeof(shardHead{}) // fits the smallest unit
+	_ = lineBytes - unsafe.Sizeof(shardHead{}) // the smallest unit has room for a head
 )
 
 // shardLayout is the arrangement of a group, in bytes.
 type shardLayout struct{ stride, slot, value uintptr }
 
-// shardLayoutOf is inlined, and then folded to constants.
+// shardLayoutOf is inlined and folded to constants.
 func shardLayoutOf(keyBytes, valueBytes uintptr) shardLayout {
 	slot := keyBytes + valueBytes
 	stride := (shardHeadBytes + slotsPerGroup*slot + tagBytes - 1) &^ (tagBytes - 1)
@@ -68,7 +68,7 @@ func roomOf(class uintptr) uintptr {
 	return slotsPerGroup * (1<<class - 1) * 11 / 16
 }
 
-// homeOf returns the number of the group in which a key with hash h belongs.
+// homeOf returns the number of the home group of a key with hash h.
 func homeOf(h uint64, groups uintptr) uintptr {
 	return uintptr(uint64(uint32(h)) * uint64(groups) >> groupShift)
 }
@@ -92,8 +92,8 @@ func (m *sharedTables) eachSlot(e uintptr, f func(g, slot unsafe.Pointer)) {
 	}
 }
 
-// reset makes a table empty that is in no directory, and outdates what readers have
-// read of an earlier one there.
+// reset empties a table that is in no directory. It raises all versions, so that readers of an
+// earlier table at this address fail R5.
 func (m *sharedTables) reset(e, depth uintptr) {
 	for i := range groupsOf(e) {
 		g := m.group(tableOf(e), i)
@@ -110,7 +110,7 @@ func (m *sharedTables) reset(e, depth uintptr) {
 func (m *sharedTables) empty(x held) {
 	hd := headOf(x.e)
 	if hd.left == roomOf(classOf(x.e)) {
-		return // no entries, and no overflow bits, which would still take room
+		return // it has no entries, and no overflow bits that count as room
 	}
 	for i := range groupsOf(x.e) {
 		store64(tagsAt(m.group(tableOf(x.e), i)), 0)
@@ -123,8 +123,8 @@ func (m *sharedTables) empty(x held) {
 // raise is W1: the words of free slots may change from here on.
 func raise(g unsafe.Pointer) { store64(versionOf(g), *versionOf(g)+2) }
 
-// place returns a free slot for an entry with hash h. The table has one, and is locked or
-// in no directory.
+// place returns a free slot for an entry with hash h, and sets overflow bits before it. The table
+// has a free slot. It is locked, or in no directory.
 func (m *sharedTables) place(e uintptr, h uint64) (g unsafe.Pointer, slot uintptr) {
 	tag, groups := tagOf(h), groupsOf(e)
 	for i := homeOf(h, groups); ; {
@@ -140,7 +140,8 @@ func (m *sharedTables) place(e uintptr, h uint64) (g unsafe.Pointer, slot uintpt
 	}
 }
 
-// fill makes a placed slot, whose words are written, an entry's with hash h.
+// fill publishes an entry with hash h in a placed slot, whose words are written. text is the size
+// of its blocks.
 func fill(e uintptr, g unsafe.Pointer, slot uintptr, h uint64, text uintptr) {
 	store64(tagsAt(g), setTag(*tagsAt(g), slot, tagOf(h))) // W3
 	hd := headOf(e)
@@ -149,7 +150,7 @@ func fill(e uintptr, g unsafe.Pointer, slot uintptr, h uint64, text uintptr) {
 	storeWord(&hd.text, hd.text+text)
 }
 
-// vacate frees a slot.
+// vacate frees the slot of an entry with blocks of text bytes.
 func vacate(e uintptr, g unsafe.Pointer, slot uintptr, text uintptr) {
 	w := setTag(*tagsAt(g), slot, 0)
 	store64(tagsAt(g), w)

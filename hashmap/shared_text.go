@@ -2,14 +2,13 @@
 //
 //	slot   | ref of the key, or the key | ref of the value, or the value |
 //
-// Kinds of text and references are in text.go; there is no head. A text does not change. When its entry is deleted, or its value replaced, it is retired, and
-// freed once the guards that were entered before have left. A reader enters a guard before it
-// loads the directory's entry.
+// text.go has the kinds of text and the references, here without a head. A text never changes. When
+// its entry is deleted or its value replaced, it is retired: it is freed once all guards that were
+// entered before have left. A reader enters a guard before it loads the directory's entry.
 //
-// So a reader may read a text before it has checked the version. A slot's words are
-// stored before its tag, and stay when the tag is cleared. A slot whose tag a reader has
-// seen therefore refers to texts that were live then or later, and those were
-// retired, if at all, after the reader entered its guard.
+// So a reader may read a text before it has checked the version. A slot's words are stored before
+// its tag, and stay when the tag is cleared. If a reader has seen a slot's tag, the slot's texts
+// were live then or later. They can only be retired after the reader entered its guard.
 
 package hashmap
 
@@ -22,13 +21,13 @@ import (
 	"github.com/freehold-go/freehold/epoch"
 )
 
-// loadText returns the text of the reference at p.
+// loadText returns the text behind the reference at p.
 func loadText(p unsafe.Pointer) string { return ref(atomic.LoadUint64((*uint64)(p))).text(0) }
 
 // storeRef sets the reference at p.
 func storeRef(p unsafe.Pointer, r ref) { store64((*uint64)(p), uint64(r)) }
 
-// textBytes returns how many bytes of the parent some texts take.
+// textBytes returns the size of the blocks of texts.
 func textBytes(texts ...ref) (bytes uintptr) {
 	for _, r := range texts {
 		bytes += blockBytes(0, len(r.text(0)))

@@ -1,7 +1,7 @@
-// Views of a Shared: strings and bytes that are read where they are.
+// Views of a Shared: strings and bytes that are read in place.
 //
-// A text does not change, and a guard that was entered before the search keeps it. So what a
-// reader has found is its own until it leaves, as if it had copied it.
+// A text never changes, and a guard entered before the search keeps it. So a reader may use the
+// text until it leaves, as if it had a copy.
 
 package hashmap
 
@@ -11,16 +11,16 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// View calls fn with the value of k, if there is one, and reports whether there is. Strings and
-// bytes are not copied: fn has the map's memory. They stay as they are until fn returns or
-// panics, though other goroutines, or fn, replace or delete the value meanwhile. Values of other
-// types are passed as Get returns them.
+// View calls fn with the value of k if the map has k, and reports whether it has. fn gets a string
+// or []byte without a copy: it is the map's memory, which stays unchanged until fn returns or
+// panics, even if fn or another goroutine replaces or deletes the value. Values of other types are
+// copies.
 //
-// fn must not write to the bytes, nor keep them: clone what must outlive the call. It runs
-// without a lock, and may call any method of the map but Close.
+// fn must not write to the bytes, nor keep them: clone bytes that must outlive the call. fn runs
+// without a lock, and may call any method of the map except Close.
 //
-// Until fn returns, no string, bytes or large value of the map that anyone replaces or deletes
-// is freed. So let fn be short: at a limit of the parent, Puts fail meanwhile.
+// While fn runs, the map frees no replaced or deleted string, bytes or large value. So keep fn
+// short: if the parent is at its limit, Puts fail meanwhile.
 func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
 	m.mustBeOpen("View")
 	if m.values == noText {
@@ -43,8 +43,8 @@ func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
 	return ok
 }
 
-// AppendTo appends the value of k, if there is one, to dst, and reports whether there is. V is a
-// string or []byte; AppendTo panics if it is not. Where dst has room, nothing is allocated.
+// AppendTo appends the value of k to dst if the map has k, and reports whether it has. It allocates
+// nothing if dst has room. It panics unless V is string or []byte.
 func (m *Shared[K, V]) AppendTo(dst []byte, k K) ([]byte, bool) {
 	m.mustBeOpen("AppendTo")
 	if m.values != isString && m.values != isBytes {
@@ -56,8 +56,8 @@ func (m *Shared[K, V]) AppendTo(dst []byte, k K) ([]byte, bool) {
 	return append(dst, text...), ok
 }
 
-// valueText returns the text of k's value, which stays until a guard leaves that was entered
-// before the call.
+// valueText returns the text of k's value. It is valid under a guard that was entered before the
+// call.
 func (m *Shared[K, V]) valueText(k *K) (text string, found bool) {
 	h := hashOf(&m.hasher, k)
 	load := func(slot unsafe.Pointer) { text = loadText(unsafe.Add(slot, m.layout.value)) }

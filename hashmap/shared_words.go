@@ -1,4 +1,4 @@
-// Words: how keys and values are stored, so that they can be loaded while others write.
+// Words: keys and values as whole words, which readers load while others write.
 
 package hashmap
 
@@ -9,14 +9,14 @@ import (
 
 const wordBytes = unsafe.Sizeof(uintptr(0))
 
-// wordsFor returns how many bytes a T takes in whole words.
+// wordsFor returns the size of a T rounded up to whole words.
 func wordsFor[T any]() uintptr {
 	var v T
 	return (unsafe.Sizeof(v) + wordBytes - 1) &^ (wordBytes - 1)
 }
 
-// loadCell returns the value whose words are at p. If they are being written, it may be
-// any mixture of words; the caller finds that out by the version.
+// loadCell returns the value whose words are at p. During a write it may be any mixture of words;
+// the caller detects that by the version.
 func loadCell[T any](p unsafe.Pointer) (v T) {
 	switch n := unsafe.Sizeof(v); {
 	case n == 0:
@@ -61,8 +61,8 @@ func storeWords(p unsafe.Pointer, b []byte) {
 	}
 }
 
-// copySlot copies a slot, which nobody writes. References stay whole on 32 bits too: a late reader
-// of the table that was there before may load one, and what it refers to, before it finds out.
+// copySlot copies a slot of a locked table. It copies references in one piece on 32 bits too: a
+// late reader of an earlier table at this address may follow one before it fails R5.
 func (m *sharedTables) copySlot(to, from unsafe.Pointer) {
 	if m.direct {
 		copyWords(to, from, m.layout.slot)
@@ -73,7 +73,7 @@ func (m *sharedTables) copySlot(to, from unsafe.Pointer) {
 	}
 }
 
-// copyWords copies size bytes of whole words, which nobody writes, to p.
+// copyWords copies size bytes of whole words of a locked table to p.
 func copyWords(p, from unsafe.Pointer, size uintptr) {
 	for at := uintptr(0); at < size; at += wordBytes {
 		storeWord((*uintptr)(unsafe.Add(p, at)), *(*uintptr)(unsafe.Add(from, at)))

@@ -1,8 +1,8 @@
-// Stores that readers may see at any moment.
+// Stores that readers may see at any moment, as plain stores.
 //
-// On amd64, stores of an aligned word are atomic, and no processor sees stores out of
-// order. The compiler keeps their order too. It may drop a store that another to the same
-// address follows, which no caller needs: setValue, which does, uses sync/atomic.
+// On amd64, the store of an aligned word is atomic, and processors see stores in program order. The
+// compiler keeps that order too. It may drop a store if another one to the same address follows.
+// Only setValue needs such a store, and it uses sync/atomic.
 
 //go:build amd64 && !race
 

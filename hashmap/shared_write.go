@@ -1,4 +1,4 @@
-// Writers of a Shared: they hold the lock of the key's table.
+// Writers of a Shared, which hold the lock of the key's table.
 
 package hashmap
 
@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Put sets the value of k. The error matches [freehold.ErrOutOfMemory], and then nothing
-// has changed. A NaN is never found, so each Put of one adds an entry.
+// Put sets the value of k. An error matches [freehold.ErrOutOfMemory]; the map is then unchanged. A
+// NaN is never found, so each Put of one adds an entry.
 func (m *Shared[K, V]) Put(k K, v V) error {
 	m.mustBeOpen("Put")
 	h := hashOf(&m.hasher, &k)
@@ -29,8 +29,8 @@ func (m *Shared[K, V]) Put(k K, v V) error {
 	}
 }
 
-// PutIfAbsent sets the value of k if there is none. It returns the value that k has then,
-// and whether it was there before. Errors are those of Put.
+// PutIfAbsent sets the value of k to v unless the map has k. It returns the value that k then has,
+// and whether the map had k before. Errors are as for Put.
 func (m *Shared[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	err = m.change("PutIfAbsent", k, func(at *V, there bool) bool {
 		if found = there; !found {
@@ -46,12 +46,12 @@ func (m *Shared[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	return value, found, nil
 }
 
-// Update calls fn under the lock of k's table, with the value of k, or a zero V if there is
-// none, and whether there is one. What fn leaves there becomes the value of k. Other
-// calls see the value before or after, and no other Update comes in between. The error is
-// that of Put, and then nothing has changed, though fn may have been called.
+// Update calls fn under the lock of k's table, with a pointer to a copy of the value of k, which is
+// zero if the map does not have k. Then it stores the copy as k's value. Other calls see the value
+// before or after, and no other Update of k runs in between. Errors are as for Put, possibly after
+// fn has been called; the map is then unchanged.
 //
-// fn must not use the map: it would wait for itself. If fn panics, nothing has changed.
+// fn must not use the map: that would deadlock. If fn panics, the map is unchanged.
 func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {
 	return m.change("Update", k, func(v *V, found bool) bool {
 		fn(v, found)
@@ -59,7 +59,7 @@ func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {
 	})
 }
 
-// change is Update, if fn returns true; otherwise nothing changes.
+// change is Update, but stores the value only if fn returns true.
 func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) error {
 	m.mustBeOpen(call)
 	h := hashOf(&m.hasher, &k)
@@ -74,8 +74,8 @@ func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) 
 	}
 }
 
-// tryChange is change in a locked table, which it leaves. It reports false if the table
-// has been replaced to make room.
+// tryChange is change in a locked table, which it unlocks. It reports false if it has replaced the
+// table to make room.
 func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool) (done bool, err error) {
 	g, i := m.find(x, h, k)
 	if g == nil && headOf(x.e).left == 0 {
@@ -92,14 +92,13 @@ func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found boo
 	return true, m.write(x, h, g, i, k, &v)
 }
 
-// Delete removes k, and reports whether it was there.
+// Delete removes k, and reports whether the map had it.
 func (m *Shared[K, V]) Delete(k K) bool { return m.delete("Delete", k, nil) }
 
-// DeleteIf calls cond under the lock of k's table with the value of k, if there is one, and
-// removes k if that returns true. It reports whether it did. No Put or Update comes in
-// between, so DeleteIf removes an entry that has expired, and not one that was put again
-// meanwhile; and cond may note the value that is removed. cond must not use the map: it
-// would wait for itself.
+// DeleteIf calls cond with the value of k under the lock of k's table, if the map has k, and
+// removes k if cond returns true. It reports whether it removed k. No Put or Update of k runs in
+// between. So DeleteIf can remove an expired entry without removing a newer one, and cond can
+// record the removed value. cond must not use the map: that would deadlock.
 func (m *Shared[K, V]) DeleteIf(k K, cond func(v V) bool) bool {
 	return m.delete("DeleteIf", k, cond)
 }
@@ -128,7 +127,7 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	return true
 }
 
-// find returns the group and slot of k in a locked table, or nil.
+// find returns the group and the slot of k in a locked table, or nil.
 func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
 	tag, groups := tagOf(h), groupsOf(x.e)
 	i := homeOf(h, groups)
@@ -150,8 +149,8 @@ func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
 	return nil, 0
 }
 
-// write sets the value of k, at a slot that find returned, or adds k if that is nil. The
-// table is locked, and has room.
+// write sets the value of k at the slot of group g that find returned, or adds k if g is nil. The
+// table is locked and has room.
 func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
 	var key, value ref
 	if m.values != noText {
@@ -202,7 +201,7 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 	return nil
 }
 
-// setValue replaces the value in a slot. A word needs no version: it is stored at once.
+// setValue replaces the value in a slot. A value of one word needs no version, as it is one store.
 func setValue[K comparable, V any](m *Shared[K, V], g, slot unsafe.Pointer, v *V) {
 	p := unsafe.Add(slot, m.layout.value)
 	if unsafe.Sizeof(*v) <= wordBytes {
@@ -210,7 +209,7 @@ func setValue[K comparable, V any](m *Shared[K, V], g, slot unsafe.Pointer, v *V
 		return
 	}
 	version := *versionOf(g)
-	atomic.StoreUint64(versionOf(g), version+1) // before the value, on every system
+	atomic.StoreUint64(versionOf(g), version+1) // atomic, to be visible before the value on every system
 	m.seam.At(raised)
 	storeCell(p, v)
 	m.seam.At(wroteValue)
@@ -236,7 +235,7 @@ func (m *Shared[K, V]) hashAt(slot unsafe.Pointer) uint64 {
 	return hashOf(&m.hasher, &k)
 }
 
-// ownKeyAt returns a slot's key. If it is text, it is a copy.
+// ownKeyAt returns a slot's key. Text is copied.
 func (m *Shared[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 	if m.keys != noText {
 		return copyOf[K](m.keys, loadText(slot))
@@ -244,7 +243,7 @@ func (m *Shared[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 	return loadCell[K](slot)
 }
 
-// valueAt returns a slot's value. If it is text, it is a copy.
+// valueAt returns a slot's value. Text is copied.
 func (m *Shared[K, V]) valueAt(slot unsafe.Pointer) V {
 	p := unsafe.Add(slot, m.layout.value)
 	if m.values != noText {

@@ -12,7 +12,7 @@ type Stats struct {
 	Reserved int // from the parent
 }
 
-// Stats returns the map's figures. It costs a few loads, and may be called after Close.
+// Stats returns a snapshot. It costs a few loads, and may be called after Close.
 func (m *Map[K, V]) Stats() Stats {
 	return Stats{Name: m.base.Name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes + m.huge.bytes}
 }

@@ -1,17 +1,16 @@
-// Tables: groups in one block, and how entries come into them and leave.
+// Tables: groups in one block, and how they place and remove entries.
 //
 //	table     | group 0 | group 1 | ... | group 2^log - 1 |      aligned to a line
 //
-// A reference to a table is its address plus log, which is a pointer into the table's
-// first line.
+// A reference to a table is its address plus log: a pointer into the table's first line.
 //
 // Invariants (check verifies them):
-//   - an entry is in its home or in a group after it, cyclically, and its overflow bit
-//     is set in each group that it passed
-//   - no other overflow bit is set, unless the entry that passed was a NaN. Those have a
-//     random hash each time, so they may be in any group
+//   - an entry is in its home or in a group after it, cyclically, and its overflow bit is set in
+//     each group that it passed
+//   - no other overflow bit is set, except for NaNs, which may be in any group since each hash of
+//     a NaN is random
 //
-// So removing an entry frees its slot at once, and nothing of it remains.
+// So removing an entry frees its slot at once, without a tombstone.
 
 package hashmap
 
@@ -28,27 +27,27 @@ func (t table) groups() uintptr { return 1 << (t.log() & 63) }
 
 func (t table) base() unsafe.Pointer { return unsafe.Add(t.ref, -int(t.log())) }
 
-// home returns the index of the home of a key with hash h.
+// home returns the index of the home group of a key with hash h.
 func (t table) home(h uint64) uintptr {
 	return uintptr(uint64(uint32(h)) << (t.log() & 63) >> groupShift)
 }
 
-// after returns the group that a key with hash h comes to when it has passed some.
+// after returns the group for a key with hash h that has passed the given number of groups.
 func (t table) after(h uint64, passed, stride uintptr) unsafe.Pointer {
 	return t.group((t.home(h)+passed)&(t.groups()-1), stride)
 }
 
-// group returns the group of an index.
+// group returns group i.
 func (t table) group(i, stride uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i*stride) }
 
-// homeOf returns the home of a key with hash h.
+// homeOf returns the home group of a key with hash h.
 func (c *core) homeOf(h uint64, stride uintptr) unsafe.Pointer {
 	t := c.tableOf(h)
 	return unsafe.Add(t.base(), t.home(h)*stride)
 }
 
-// maxPasses is how many groups a new entry may pass before its table grows: then it is
-// about 0.8 full. The more, the less memory and the longer the searches.
+// maxPasses is how many groups a new entry may pass before its table grows, which is then about 0.8
+// full. A greater number saves memory and makes searches longer.
 const maxPasses = 7
 
 // key returns a slot's key.
@@ -61,9 +60,9 @@ func (l *layout) value(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
 	return unsafe.Add(g, l.values+slot*l.valueBytes)
 }
 
-// place finds a free slot for an entry with hash h within the first reach groups from
-// its home, and makes it the entry's. It reports false if there is none, and then
-// nothing has changed. The caller writes the key and the value.
+// place takes a free slot for an entry with hash h: in its home, or in one of the next reach
+// groups. It sets the tag and the overflow bits; the caller writes the key and the value. If there
+// is no free slot, it changes nothing and reports false.
 func (t table) place(l *layout, h uint64, reach uintptr) (g unsafe.Pointer, slot uintptr, ok bool) {
 	last := t.groups() - 1
 	home := t.home(h)
@@ -85,8 +84,8 @@ func (t table) place(l *layout, h uint64, reach uintptr) (g unsafe.Pointer, slot
 	return nil, 0, false
 }
 
-// remove frees a slot, whose entry has hash h, and clears the overflow bits that only
-// that entry needed.
+// remove frees the slot of an entry with hash h, and clears the overflow bits that only this entry
+// needed.
 func (c *core) remove(g unsafe.Pointer, slot uintptr, h uint64) {
 	t := c.tableOf(h)
 	w := tagsAt(g)
@@ -102,8 +101,8 @@ func (c *core) remove(g unsafe.Pointer, slot uintptr, h uint64) {
 	c.len--
 }
 
-// passes reports whether an entry with a tag of that overflow bit has passed group i.
-// It reads the groups after i that such an entry can be in.
+// passes reports whether an entry with the overflow bit of tag has passed group i. It reads all
+// groups after i where the entry can be.
 func (c *core) passes(t table, i uintptr, tag uint64) bool {
 	last := t.groups() - 1
 	for n := uintptr(1); n <= last; n++ {
@@ -127,7 +126,8 @@ func (c *core) passes(t table, i uintptr, tag uint64) bool {
 	return false
 }
 
-// hashOfKey returns the hash of the key in a slot: hashAt, without a call for words.
+// hashOfKey returns the hash of the key in a slot. It is hashAt, without a call for keys of 8
+// bytes.
 func (c *core) hashOfKey(key unsafe.Pointer) uint64 {
 	if c.short && c.keyBytes == 8 {
 		return c.hash.word(*(*uint64)(key))
@@ -145,7 +145,7 @@ func (c *core) count(t table) (n int) {
 	return n
 }
 
-// move copies the entry of a slot to its place in the table to.
+// move copies the entry of a slot to table to.
 func (c *core) move(to table, g unsafe.Pointer, slot uintptr, h uint64) {
 	d, at, ok := to.place(&c.layout, h, to.groups())
 	if !ok {
@@ -161,13 +161,13 @@ func (c *core) copyEntry(to unsafe.Pointer, at uintptr, g unsafe.Pointer, slot u
 	c.moved++
 }
 
-// isNaN reports whether the key of a slot, for which hashAt returned h, has another hash
-// each time: it holds a NaN, and no search finds it.
+// isNaN reports whether the key of a slot has a NaN: then its hash now differs from h, an earlier
+// result of hashAt. No search finds such a key.
 func (c *core) isNaN(key unsafe.Pointer, h uint64) bool {
 	return c.hash.kind == otherKeys && c.hashAt(key) != h
 }
 
-// copyBytes copies n bytes that hold no Go pointers.
+// copyBytes copies n bytes without Go pointers.
 func copyBytes(to, from unsafe.Pointer, n uintptr) {
 	if n == 8 {
 		*(*[8]byte)(to) = *(*[8]byte)(from)

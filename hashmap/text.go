@@ -1,4 +1,4 @@
-// Text: strings, bytes and large values, of which maps keep copies in blocks.
+// Text: strings, bytes and large values, which maps copy to blocks.
 //
 //	slot of a string key    | ref |--> | value | key's bytes |
 //	slot of a text value    | ref |--> | value's bytes |
@@ -25,7 +25,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// A textKind says which text a K or V is.
+// A textKind says how a K or V is stored: in the slot (noText), or as text in a block.
 type textKind uint8
 
 const (
@@ -35,9 +35,8 @@ const (
 	isLarge // of values only
 )
 
-// largeBytes is the size from which on a value is large, and is stored as the text of its bytes.
-// In a group it would take two to five times its size, since slots are free, and be copied
-// whenever a table grows.
+// largeBytes is the size from which on a value is large: its bytes are stored as text. In a group
+// it would take two to five times its size, since some slots are free, and growth would copy it.
 const largeBytes = 128
 
 func textKindOf(t reflect.Type) textKind {
@@ -50,8 +49,8 @@ func textKindOf(t reflect.Type) textKind {
 	return noText
 }
 
-// kindsOf returns a hasher for K, and which text V is. It panics, in the name of call, if K
-// or V holds a Go pointer or is too large.
+// kindsOf returns a hasher for K and the textKind of V. It panics in the name of call if K or V has
+// a Go pointer or is too large.
 func kindsOf[K comparable, V any](call string) (h hasher, values textKind) {
 	h, values = newHasher[K](), textKindOf(reflect.TypeFor[V]())
 	if h.kind != stringKeys {
@@ -66,7 +65,7 @@ func kindsOf[K comparable, V any](call string) (h hasher, values textKind) {
 	return h, values
 }
 
-// textOf returns the bytes of v.
+// textOf returns the bytes of v, without a copy.
 func textOf[T any](kind textKind, v *T) string {
 	switch kind {
 	case isBytes:
@@ -101,15 +100,14 @@ func viewOf[T any](kind textKind, text string) (v T) {
 	return v
 }
 
-// A ref refers to a block with a head, whose size is the same for all blocks of its
-// kind, and bytes.
+// A ref refers to a block: a head, whose size is the same for all blocks of a map, and bytes.
 type ref uint64
 
 const (
 	refBytes    = 8
 	refAddrBits = 45
 	blockAlign  = 8
-	longBytes   = 1<<(64-refAddrBits) - 1 // from this length on, it is in the block
+	longBytes   = 1<<(64-refAddrBits) - 1 // from this length on, the block has the length
 	lengthBytes = 8
 )
 
@@ -119,7 +117,7 @@ func (r ref) block() unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
 }
 
-// text returns the bytes behind a head of that size. They are the map's memory.
+// text returns the bytes behind the head, without a copy.
 func (r ref) text(head uintptr) string {
 	p := unsafe.Add(r.block(), head)
 	n := int(r >> refAddrBits)
@@ -137,7 +135,7 @@ const (
 	valueLimit   = 1<<(64-valueShift) - 1
 )
 
-// pairLengths returns the lengths of a pair's key and value, and how many bytes precede them.
+// pairLengths returns the lengths of a pair's key and value, and the size of the head before them.
 func (r ref) pairLengths() (key, value, head int) {
 	key, value = int(r>>refAddrBits)&pairKeyLimit, int(r>>valueShift)
 	if key == pairKeyLimit {
@@ -148,13 +146,13 @@ func (r ref) pairLengths() (key, value, head int) {
 	return key, value, head
 }
 
-// pairKey returns the key's bytes, which are the map's memory.
+// pairKey returns the key's bytes, without a copy.
 func (r ref) pairKey() string {
 	key, _, head := r.pairLengths()
 	return unsafe.String((*byte)(unsafe.Add(r.block(), head)), key)
 }
 
-// pairValue returns the value's bytes, which are the map's memory.
+// pairValue returns the value's bytes, without a copy.
 func (r ref) pairValue() string {
 	if key := uintptr(r>>refAddrBits) & pairKeyLimit; key < pairKeyLimit { // inlined
 		return unsafe.String((*byte)(unsafe.Add(r.block(), key)), int(r>>valueShift))
@@ -167,7 +165,7 @@ func (r ref) longValue() string {
 	return unsafe.String((*byte)(unsafe.Add(r.block(), head+key)), value)
 }
 
-// A memory has blocks: the parent of a map, which counts them.
+// A memory allocates and frees blocks of the parent.
 type memory interface {
 	alloc(size uintptr, align int) (unsafe.Pointer, error)
 	free(p unsafe.Pointer, size uintptr)
@@ -224,7 +222,7 @@ func refAt(p unsafe.Pointer) (ref, error) {
 	return ref(addr), nil
 }
 
-// blockBytes returns the size of a block for n bytes.
+// blockBytes returns the size of a block with a head and n bytes.
 func blockBytes(head uintptr, n int) uintptr {
 	if n >= longBytes {
 		head += lengthBytes
