@@ -1,16 +1,10 @@
-// Budget: the loop that keeps Go's memory limit at what off-heap memory leaves.
-//
-// A tick reads the figures, and a step (step.go) decides. What is cheap is read at each tick, the
-// system's figures ten times a second at most, and the limit is looked for once a second at most.
-// While nothing happens ticks are rare: off-heap memory that grows (growth.go), a collection that
-// ends and an account that is short (root.go) call for one.
+// Budget: its beginning, its account and its end.
 
 package budget
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"sync"
 	"time"
@@ -22,61 +16,32 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-const (
-	tickTime          = 5 * time.Millisecond // unless the process is at rest: see figures.pace
-	calmTime          = 3 * time.Second
-	ticksPerSearch    = 3 // at rest
-	problemUsersLimit = "the program changed Go's memory limit, which the budget leaves alone from then on"
-	problemUsersGC    = "the program changed GOGC, which the budget leaves alone from then on"
-)
-
 // ErrStarted is the error of [Start] while a budget runs.
 var ErrStarted = errors.New("freehold: budget.Start: a budget runs already, and there is one in a process")
 
-// Budget keeps the process within its limit until Stop. It is safe for concurrent use. Make
-// one with [Start].
+// Budget keeps the process within its limit until Stop. It is safe for concurrent use. Make one
+// with [Start].
 type Budget struct {
-	options Options
-	system  system
-	ticks   turns
-	rounds  turns
-	once    sync.Once
-	relief  relief
-
-	collecting sync.Mutex // locked while a reclaim runs, and unlocked by its goroutine
-
-	mu          lockrank.Mutex[lockrank.Budget] // guards what follows
-	watch       pressure.Watch
-	userLimit   bool    // Go's memory limit is not the budget's to set
-	userPercent bool    // nor is GOGC
-	taken       string  // what the program took over while the budget ran
-	original    setting // at Start
-	current     setting // that the budget has made, or found
-	plan        plan
-	rise        int64         // off-heap memory may grow by it before the level rises
-	pace        time.Duration // to the next tick
-	adjustments uint64
-	reclaims    uint64
-	reclaiming  bool
-	reclaimed   time.Time     // when the last reclaim ended
-	reclaimTook time.Duration // by it
-	granted     int64         // off-heap memory may grow to it, although Go holds too much
-	lives       lives
-	taking      int       // calls of makeRoom
-	shortUntil  time.Time // waits are short until then: one was not worth it
-	resigned    bool      // Go's limit may rise to what it holds, once: a wait was not worth it
-	stopped     bool
-	account     *Account // nil before it is asked for
-
-	// For pressure.go.
-	pressure  Pressure
+	options   Options
+	system    system
 	callbacks callbacks
-	told      Level     // that the callbacks know
-	roundNext time.Time // not before, unless the level rises or is Calm
-	rounded   uint64
-	danger    bool          // the level is Hard, and not for the account's sake alone
-	pause     time.Duration // between rounds in danger
-	log       levelLog
+	ticks     turns
+	rounds    turns
+	reclaims  reclaims
+	relief    relief
+	once      sync.Once // of Stop
+
+	mu       lockrank.Mutex[lockrank.Budget] // guards the fields below
+	watch    pressure.Watch
+	lives    lives
+	settings settings
+	plan     plan // of the last tick
+	growth   growth
+	alarm    alarm
+	log      levelLog
+	pace     time.Duration // to the next tick
+	account  *Account      // nil before the first call of Account
+	stopped  bool
 }
 
 // system is what a budget reads and sets: tests have their own.
@@ -84,7 +49,8 @@ type system struct {
 	pressure.Machine
 	golang  golang
 	offHeap func() int64
-	// watermark has passed called by who takes off-heap memory beyond some bytes; 0 is never.
+	// watermark sets the bytes of off-heap memory beyond which a goroutine that takes more calls
+	// passed; 0 is never.
 	watermark func(bytes int64)
 	onGrowth  func(passed func())
 	trim      func() // all heaps
@@ -115,7 +81,7 @@ var running struct {
 }
 
 // Running returns the budget that was started and not stopped, or nil. Exporters of metrics find
-// it so.
+// it by this.
 func Running() *Budget {
 	running.mu.Lock()
 	defer running.mu.Unlock()
@@ -177,14 +143,12 @@ func run(o Options, s system) (*Budget, error) {
 		return nil, fmt.Errorf("freehold: budget.Start: %w", err)
 	}
 	if limit := b.watch.Limit(); limit < minGoHeap && !b.watch.OfGroup() {
-		return nil, fmt.Errorf("freehold: budget.Start: %s of %s, want %s or more, which Go's heap needs alone", b.watch.Source(), pressure.FormatSize(limit), pressure.FormatSize(minGoHeap))
+		return nil, fmt.Errorf("freehold: budget.Start: %s of %s, want %s or more, which Go's heap needs alone",
+			b.watch.Source(), pressure.FormatSize(limit), pressure.FormatSize(minGoHeap))
 	}
+	b.settings = newSettings(s.golang, s.LookupEnv)
 	b.ticks = turns{do: b.turn, now: s.now, after: s.after}
 	b.rounds = turns{do: b.round, now: s.now, after: s.after}
-	g := s.golang.read()
-	b.original = setting{g.limit, g.percent}
-	b.current = b.original
-	b.userLimit, b.userPercent = userSet(g, s.LookupEnv)
 	s.onGrowth(b.makeRoom)
 	b.tick()
 	running.budget = b
@@ -195,9 +159,36 @@ func run(o Options, s system) (*Budget, error) {
 	return b, nil
 }
 
-// Stop ends the budget and restores Go's memory limit and GOGC as they were before Start, but
-// for one that the program has changed since. It may be called twice. Another budget may be
-// started after it.
+// Account returns the account of the process, for subsystems and tenants below it. The first call
+// makes it, and all return the same one. Close it before or after Stop: blocks stay until then.
+//
+// Its hard limit is what off-heap memory may take: the budget's limit less headroom, others,
+// other heaps, and what Go needs at least. It follows when one of these changes, as when the
+// container is resized, within 5 ms of that being found. Limits of SetLimits hold beside it, so
+// the lower one counts. A limit that falls below what is in use takes nothing away: the pressure
+// rises, and requests for more are refused. Before a request is refused for it, free memory of
+// all heaps is given back and Go's heap is collected, once a second at most: the caller waits for
+// that.
+//
+// Its pressure is a part of the Budget's. When its soft limit is crossed, or a request refused,
+// the functions of OnPressure are called, which are those of [Budget.OnPressure], whichever of
+// the two methods they came by; the figures of their calls are in [Stats]. An account below has
+// functions of its own, for its own limits.
+//
+// Stop lifts the limit, and the functions are not called from then on.
+func (b *Budget) Account() *Account {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.account == nil {
+		b.account = makeAccount(nil, &AccountOptions{Name: "process", Logger: b.options.Logger}, b.system.now, b)
+		b.update()
+	}
+	return b.account
+}
+
+// Stop ends the budget. Go's memory limit and GOGC are then as they were before Start, except one
+// that the program has changed since. Stop may be called twice. Another budget may be started after
+// it.
 func (b *Budget) Stop() {
 	b.once.Do(func() {
 		b.mu.Lock()
@@ -205,134 +196,16 @@ func (b *Budget) Stop() {
 		b.mu.Unlock()
 		b.ticks.end()
 		b.rounds.end()
-		b.awaitReclaim()
+		b.reclaims.wait()
 		running.mu.Lock()
 		defer running.mu.Unlock()
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.system.watermark(0)
-		b.set(b.original)
+		b.settings.set(b.settings.original)
 		if b.account != nil {
 			b.account.node.Follow(0)
 		}
 		running.budget = nil
 	})
-}
-
-// hasStopped reports whether Stop was called.
-func (b *Budget) hasStopped() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.stopped
-}
-
-// turn is a tick that returns when the next one is due.
-func (b *Budget) turn() (next time.Duration) {
-	b.tick()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.pace
-}
-
-// tick looks at the figures and acts on them.
-func (b *Budget) tick() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.update()
-	_, pause := b.plan.patience(b.headroom())
-	if pause > 0 && !pressure.Ahead(b.system.now(), b.reclaimed.Add(pause*b.reclaimTook)) {
-		b.reclaim()
-	}
-}
-
-// update is a tick without a reclaim. mu is held.
-func (b *Budget) update() {
-	if b.stopped {
-		return
-	}
-	now := b.system.now()
-	b.watch.Search(now, ticksPerSearch*b.pace)
-	g, charged, offHeap := b.system.golang.read(), b.charged(), b.system.offHeap()
-	limit, headroom := b.watch.Limit(), b.headroom()
-	b.watch.Look(now, g.held+offHeap, limit-headroom)
-	b.noteUser(setting{g.limit, g.percent})
-	b.lives.note(g)
-	f := figures{
-		limit:       limit,
-		headroom:    headroom,
-		offHeap:     offHeap,
-		charged:     charged,
-		others:      b.watch.Others(),
-		goHeap:      b.options.GoHeap,
-		ungiven:     b.watch.Ungiven(),
-		golang:      g,
-		live:        b.lives.least(),
-		pressed:     b.taking > 0 && !pressure.Ahead(now, b.shortUntil),
-		userLimit:   b.userLimit,
-		userPercent: b.userPercent,
-	}
-	before := b.current
-	if b.resigned {
-		before.limit, b.resigned = math.MaxInt64, false
-	}
-	b.plan = step(f, before)
-	b.set(b.plan.setting)
-	b.notePressure(f)
-	b.setWatermark(offHeap)
-	b.pace = f.pace()
-	if _, pause := b.plan.patience(headroom); pause > 0 || b.taking > 0 || b.pressure.Level > Calm {
-		b.pace = tickTime
-	}
-	b.ticks.within(b.pace)
-}
-
-// headroom returns the bytes of the limit that are left free. mu is held.
-func (b *Budget) headroom() int64 { return b.options.headroom(b.watch.Limit()) }
-
-// noteUser notes what is set, and whether the program has changed what was the budget's to
-// set. mu is held.
-func (b *Budget) noteUser(found setting) {
-	if found.limit != b.current.limit && !b.userLimit {
-		b.userLimit = true
-		b.taken = joined(b.taken, problemUsersLimit)
-	}
-	if found.percent != b.current.percent && !b.userPercent {
-		b.userPercent = true
-		b.taken = joined(b.taken, problemUsersGC)
-	}
-	b.current = found
-}
-
-// set sets what is the budget's to set. A limit falls before GOGC changes and rises after
-// it, so Go's heap is bounded meanwhile. mu is held.
-func (b *Budget) set(s setting) {
-	if b.userLimit {
-		s.limit = b.current.limit
-	}
-	if b.userPercent {
-		s.percent = b.current.percent
-	}
-	if s == b.current {
-		return
-	}
-	b.adjustments++
-	before, found := b.current, s
-	if s.limit < before.limit {
-		found.limit = swap(b.system.golang.setLimit, before.limit, s.limit)
-	}
-	if s.percent != before.percent {
-		found.percent = swap(b.system.golang.setPercent, before.percent, s.percent)
-	}
-	if s.limit > before.limit {
-		found.limit = swap(b.system.golang.setLimit, before.limit, s.limit)
-	}
-	b.current = s
-	b.noteUser(found)
-}
-
-func joined(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
 }

@@ -567,7 +567,7 @@ func TestTicksAreRareAtRest(t *testing.T) {
 	f.change(func() { f.golang.held = 940 * mib })
 	f.tick(1)
 	next(tickTime) // as it collects
-	b.awaitReclaim()
+	b.reclaims.wait()
 	f.change(func() { f.golang.held = 10 * mib })
 	f.tick(1)
 	next(25 * pressure.LookTime)

@@ -10,9 +10,13 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
+
+// callTime is the time that a callback may take before the next one is called.
+const callTime = time.Second
 
 // callback is a function of OnPressure.
 type callback struct {

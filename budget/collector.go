@@ -1,4 +1,4 @@
-// Collector: the figures and settings of Go's garbage collector.
+// Collector: Go's garbage collector, as the runtime tells of it and lets it be set.
 
 package budget
 
@@ -10,18 +10,18 @@ import (
 	"slices"
 )
 
-// goFigures are what the runtime says of itself. Sizes are bytes.
+// goFigures are the runtime's figures. Sizes are bytes.
 type goFigures struct {
-	held    int64 // what Go's memory limit counts: memory from the system, but what was given back
-	outside int64 // the part of held that no object can have: stacks, spans, the collector's own
-	live    int64 // objects that the last collection found, and the stacks and globals that it scanned
+	held    int64 // memory from the system that was not returned: Go's memory limit counts it
+	outside int64 // the part of held that objects cannot use: stacks, spans, the collector's own
+	live    int64 // objects that the last collection found, and scanned stacks and globals
 	cycles  int64 // collections so far
 	limit   int64 // Go's memory limit; math.MaxInt64 is none
 	percent int   // GOGC; -1 is off
 }
 
-// lives are what the last cycles that were noted found live. What the program allocates during a
-// cycle is live in it, so a single one may have found twice what the next leaves.
+// lives has the live bytes of the last cycles that were noted. Objects that the program allocates
+// during a cycle are live in it, so one cycle may find twice as much as the next.
 type lives struct {
 	cycles int64 // at the last note
 	notes  int
@@ -42,14 +42,8 @@ func (l *lives) note(g goFigures) {
 	l.cycles = g.cycles
 }
 
-// least returns the least that one of them found.
+// least returns the fewest live bytes of a cycle.
 func (l *lives) least() int64 { return slices.Min(l.bytes[:]) }
-
-// setting is how the collector is set.
-type setting struct {
-	limit   int64
-	percent int
-}
 
 // golang is the runtime: tests have their own.
 type golang interface {
@@ -118,22 +112,3 @@ func onCycle(f func() (more bool)) {
 func (*theRuntime) setLimit(n int64) int64 { return debug.SetMemoryLimit(n) }
 func (*theRuntime) setPercent(n int) int   { return debug.SetGCPercent(n) }
 func (*theRuntime) reclaim()               { debug.FreeOSMemory() }
-
-// swap sets a value in place of another one. One that the program has set since stays. It
-// returns what is set then.
-func swap[T comparable](set func(T) T, before, after T) T {
-	for found := set(after); found != before; found = set(after) {
-		before, after = after, found
-	}
-	return after
-}
-
-// userSet reports which settings are the user's own: from the environment, or by a call
-// before Start. Like the runtime, it takes a variable that is empty for one that is not set.
-func userSet(g goFigures, lookupEnv func(string) (string, bool)) (limit, percent bool) {
-	given := func(name string) bool {
-		value, _ := lookupEnv(name)
-		return value != ""
-	}
-	return given("GOMEMLIMIT") || g.limit != math.MaxInt64, given("GOGC") || g.percent != defaultGOGC
-}

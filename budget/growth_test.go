@@ -177,7 +177,7 @@ func TestTicksCollectForAPartOfTheTime(t *testing.T) {
 			tick := func(reclaims uint64) {
 				t.Helper()
 				b.tick()
-				b.awaitReclaim()
+				b.reclaims.wait()
 				if n := b.Stats().Reclaims; n != reclaims {
 					t.Errorf("%d collections, want %d", n, reclaims)
 				}

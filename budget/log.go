@@ -36,15 +36,15 @@ func (b *Budget) report() {
 // held.
 func (b *Budget) logLevel(now time.Time) {
 	l := &b.log
-	if b.told >= l.level {
+	if b.alarm.told >= l.level {
 		l.held = now
 	}
-	falls := b.told < l.level
-	if l.busy || b.told == l.level || falls && pressure.Ahead(now, l.held.Add(fallTime)) || b.options.Logger == nil || b.stopped {
+	falls := b.alarm.told < l.level
+	if l.busy || b.alarm.told == l.level || falls && pressure.Ahead(now, l.held.Add(fallTime)) || b.options.Logger == nil || b.stopped {
 		return
 	}
-	l.busy, l.level = true, b.told
-	go b.writeLevel(Pressure{b.told, b.pressure.Wanted})
+	l.busy, l.level = true, b.alarm.told
+	go b.writeLevel(Pressure{b.alarm.told, b.alarm.pressure.Wanted})
 }
 
 // writeLevel writes the line about a level.

@@ -73,3 +73,6 @@ func (o *Options) headroom(limit int64) int64 {
 	}
 	return min(limit/headroomShare, mostHeadroom)
 }
+
+// headroom returns the bytes of the limit that are left free. mu is held.
+func (b *Budget) headroom() int64 { return b.options.headroom(b.watch.Limit()) }

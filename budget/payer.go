@@ -33,7 +33,7 @@ type FullError struct {
 
 // Error says which account is full.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%v: account %q: %d bytes more would exceed the limit of %d", pages.ErrOutOfMemory, e.Account.Name(), e.Bytes, e.Limit)
+	return fmt.Sprintf("%v: account %q: %d bytes more would exceed the limit of %d", pages.ErrOutOfMemory, e.Account.node.Name(), e.Bytes, e.Limit)
 }
 
 // Unwrap returns freehold.ErrOutOfMemory.

@@ -50,11 +50,12 @@ func (b *Budget) Stats() Stats {
 	defer b.mu.Unlock()
 	g := b.system.golang.read()
 	late, panics, panicked := b.callbacks.failed()
+	reclaims, _ := b.reclaims.soFar()
 	st := Stats{
 		Limit:    b.watch.Limit(),
 		Source:   b.watch.Source(),
 		Headroom: b.headroom(),
-		Problem:  joined(joined(b.watch.Problem(), b.taken), panicked),
+		Problem:  joined(joined(b.watch.Problem(), b.settings.taken), panicked),
 
 		OffHeap: b.system.offHeap(),
 		Others:  b.watch.Others(),
@@ -63,15 +64,15 @@ func (b *Budget) Stats() Stats {
 
 		GoLimit:   g.limit,
 		GCPercent: g.percent,
-		UserLimit: b.userLimit,
-		UserGC:    b.userPercent,
+		UserLimit: b.settings.userLimit,
+		UserGC:    b.settings.userPercent,
 
 		Short:       b.plan.short,
-		Adjustments: b.adjustments,
-		Reclaims:    b.reclaims,
+		Adjustments: b.settings.changes,
+		Reclaims:    reclaims,
 
-		Pressure: b.pressure,
-		Rounds:   b.rounded,
+		Pressure: b.alarm.pressure,
+		Rounds:   b.alarm.rounds,
 		Late:     late,
 		Panics:   panics,
 	}

@@ -1,4 +1,4 @@
-// Charges: the use of each node on the way up, and its limits.
+// Charges: the use of each node on the way up, refusals, and limits.
 //
 // A charge goes up from the node that it is for. Each node on the way must have room, or no node is
 // charged. With one mutex for the tree no node is above its limit for an instant, and no charge
@@ -10,9 +10,14 @@ package limits
 import (
 	"cmp"
 	"math"
+	"time"
 
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
+
+// RefusedTime is how long a refused request keeps the state Hard, unless there is room for it
+// before. Rounds that are a second apart see it once or twice.
+const RefusedTime = 3 * time.Second / 2
 
 // Refusal says why a charge was refused.
 type Refusal struct {
@@ -82,6 +87,24 @@ func (n *Node) most() int64 { return cmp.Or(n.hard, math.MaxInt64) }
 
 func (n *Node) refusal(bytes int64) *Refusal { return &Refusal{n, bytes, n.most()} }
 
+// Refuse notes that a request of n for bytes was refused. It returns the node that is full, or
+// nil if there is room by now. shared reports whether nodes other than n have used a part of the
+// full node's limit.
+func (n *Node) Refuse(bytes int64, at time.Time) (full *Node, shared bool) {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	if full = n.full(bytes, 0); full == nil {
+		return nil, false
+	}
+	full.refusals++
+	if bytes <= full.hard { // a request that never fits is no shortage
+		full.refused = max(full.refused, bytes)
+		full.refusedUntil = at.Add(RefusedTime)
+		full.note()
+	}
+	return full, full != n || full.children > 0
+}
+
 // SetLimits sets the soft and the hard limit. 0 is none.
 func (n *Node) SetLimits(soft, hard int64) {
 	n.tree.mu.Lock()
@@ -102,29 +125,11 @@ func (n *Node) Follow(limit int64) pressure.State {
 	return n.state
 }
 
-// limit finds the limits that hold, and where the levels begin and end. tree.mu is held.
-func (n *Node) limit() {
-	n.hard = lower(n.asked[1], n.followed)
-	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)
-	hard := n.hard - n.hard/pressure.SlackShare
-	n.marks = [2]pressure.Mark{pressure.MarkAt(n.soft), pressure.MarkAt(hard)}
-	n.marks[0].Begin = min(n.marks[0].Begin, n.marks[1].Begin)
-	n.marks[0].End = min(n.marks[0].End, n.marks[1].End)
-}
-
 // Follows reports whether the hard limit is the one of Follow.
 func (n *Node) Follows() bool {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
 	return n.followed != 0 && n.hard == n.followed
-}
-
-// lower returns the lower one of two limits.
-func lower(a, b int64) int64 {
-	if a == 0 || b == 0 {
-		return a + b
-	}
-	return min(a, b)
 }
 
 // Lowest returns the lowest hard limit of n and the nodes above it, or 0 if there is none.

@@ -8,9 +8,9 @@
 //	+- ingest  200 MiB
 //
 //	tree.go     nodes, their names and their parents
-//	charge.go   charges, refunds and limits
-//	state.go    the state of a node after each change, and refused requests
+//	charge.go   charges, refunds, refusals and limits
+//	state.go    the limits that hold, and the state of a node after each change
 //
-// The package knows neither heaps nor budgets: a node tells its Watcher of its state. It starts no
-// goroutine or timer, and frees nothing.
+// Each file calls only files below it in this list. The package knows neither heaps nor budgets: a
+// node tells its Watcher of its state. It starts no goroutine or timer, and frees nothing.
 package limits

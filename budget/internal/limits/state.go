@@ -1,4 +1,4 @@
-// State: how short a node is, and the requests that it has refused.
+// State: how short a node is.
 //
 //	|<- hard limit ---------------------------------------->|
 //	| used                                                  |
@@ -7,15 +7,19 @@
 package limits
 
 import (
+	"cmp"
 	"math"
-	"time"
 
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// RefusedTime is how long a refused request keeps the state Hard, unless there is room for it
-// before. Rounds that are a second apart see it once or twice.
-const RefusedTime = 3 * time.Second / 2
+// Watcher learns of each change of a node's use, limits or state while the node is not calm, and
+// when it becomes calm. The tree is locked then: Changed may take leaf locks, and must not call
+// the node.
+type Watcher interface {
+	// Changed reports whether it wants to learn of the next change of a calm node too.
+	Changed(before pressure.Level, now pressure.State) (more bool)
+}
 
 // Figures is a snapshot of a node.
 type Figures struct {
@@ -55,24 +59,6 @@ func (n *Node) Locked(f func(pressure.State)) {
 	f(n.state)
 }
 
-// Refuse notes that a request of n for bytes was refused. It returns the node that is full, or
-// nil if there is room by now. shared reports whether nodes other than n have used a part of the
-// full node's limit.
-func (n *Node) Refuse(bytes int64, at time.Time) (full *Node, shared bool) {
-	n.tree.mu.Lock()
-	defer n.tree.mu.Unlock()
-	if full = n.full(bytes, 0); full == nil {
-		return nil, false
-	}
-	full.refusals++
-	if bytes <= full.hard { // a request that never fits is no shortage
-		full.refused = max(full.refused, bytes)
-		full.refusedUntil = at.Add(RefusedTime)
-		full.note()
-	}
-	return full, full != n || full.children > 0
-}
-
 // note finds the state and tells the watcher. It returns early for a node that was and stays calm.
 // tree.mu is held.
 func (n *Node) note() {
@@ -99,4 +85,22 @@ func (n *Node) find() pressure.State {
 		s.Wanted = max(n.used-soft.Begin, 0) + soft.Begin - soft.End + n.refused
 	}
 	return s
+}
+
+// limit finds the limits that hold, and where the levels begin and end. tree.mu is held.
+func (n *Node) limit() {
+	n.hard = lower(n.asked[1], n.followed)
+	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)
+	hard := n.hard - n.hard/pressure.SlackShare
+	n.marks = [2]pressure.Mark{pressure.MarkAt(n.soft), pressure.MarkAt(hard)}
+	n.marks[0].Begin = min(n.marks[0].Begin, n.marks[1].Begin)
+	n.marks[0].End = min(n.marks[0].End, n.marks[1].End)
+}
+
+// lower returns the lower one of two limits.
+func lower(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
 }

@@ -18,14 +18,6 @@ type tree struct {
 	charged int64 // by all nodes; mu is held
 }
 
-// Watcher learns of each change of a node's use, limits or state while the node is not calm, and
-// when it becomes calm. The tree is locked then: Changed may take leaf locks, and must not call
-// the node.
-type Watcher interface {
-	// Changed reports whether it wants to learn of the next change of a calm node too.
-	Changed(before pressure.Level, now pressure.State) (more bool)
-}
-
 // Node is a limit within the limits of the nodes above it. All methods are safe for concurrent use.
 type Node struct {
 	tree    *tree

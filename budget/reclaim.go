@@ -1,0 +1,70 @@
+// Reclaim: collections that return Go's free memory to the system, one at a time.
+
+package budget
+
+import (
+	"sync"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
+)
+
+// reclaims runs reclaims.
+type reclaims struct {
+	// running is locked while a reclaim runs. Its goroutine unlocks it. Others hold it only
+	// for a moment.
+	running sync.Mutex
+
+	mu    lockrank.Mutex[lockrank.Leaf] // guards the fields below
+	runs  bool
+	count uint64
+	last  reclaim
+}
+
+// reclaim is one that has ended.
+type reclaim struct {
+	ended time.Time
+	took  time.Duration
+}
+
+// begin has a goroutine collect Go's heap and return its free memory, unless one does so already.
+func (r *reclaims) begin(g golang, now func() time.Time) {
+	if !r.mark() {
+		return
+	}
+	began := now()
+	r.running.Lock()
+	go func() {
+		defer r.running.Unlock()
+		g.reclaim()
+		ended := now()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.runs, r.last = false, reclaim{ended, ended.Sub(began)}
+	}()
+}
+
+// mark notes that a reclaim begins, or returns false if one runs.
+func (r *reclaims) mark() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runs {
+		return false
+	}
+	r.runs = true
+	r.count++
+	return true
+}
+
+// wait waits until no reclaim runs.
+func (r *reclaims) wait() {
+	r.running.Lock()
+	defer r.running.Unlock()
+}
+
+// soFar returns the number of reclaims and the last one that has ended.
+func (r *reclaims) soFar() (count uint64, last reclaim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count, r.last
+}

@@ -1,0 +1,39 @@
+// Relief: the budget as the leader of the process's account.
+
+package budget
+
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+	"github.com/freehold-go/freehold/internal/lockrank"
+)
+
+// relief makes room before the process's account refuses a request. mu is held meanwhile.
+type relief struct {
+	mu   lockrank.Mutex[lockrank.Relief]
+	next time.Time // not before
+}
+
+// wake has a tick begin. The account of the process is short, or no longer short.
+func (b *Budget) wake() { b.ticks.wake() }
+
+// relieve trims all heaps, and then collects Go's heap, until it is enough: the next tick may find
+// that Go needs less. It does so once a second at most, and for a part of the time. Other callers
+// wait for it.
+func (b *Budget) relieve(enough func() bool) {
+	b.relief.mu.Lock()
+	defer b.relief.mu.Unlock()
+	began := b.system.now()
+	if enough() || pressure.Ahead(began, b.relief.next) {
+		return
+	}
+	b.system.trim()
+	b.tick()
+	if !enough() {
+		b.collect()
+		b.tick()
+	}
+	ended := b.system.now()
+	b.relief.next = ended.Add(max(roundTime, searchShare*ended.Sub(began)))
+}

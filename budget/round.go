@@ -1,0 +1,62 @@
+// Rounds: trimming the heaps, and calling the functions of OnPressure.
+
+package budget
+
+import (
+	"context"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// OnPressure has f called when memory is short, until remove is called, or Stop. Functions with a
+// lower priority are called first, and functions with one priority in the order of OnPressure. All
+// heaps are trimmed before, and after each function, so f need not call Trim. The next function is
+// called only if more memory is wanted then. So caches that are cheap to fill again have a low
+// priority.
+//
+// f is called within some milliseconds of a rise of the level, once a second while the level is not
+// [Calm], and once when it is Calm again. While the process itself is at its limit, f is called
+// again as soon as all functions have returned if off-heap memory was freed. Otherwise it is called
+// again after 5 ms, 10 ms and so on up to a second.
+//
+// f should give back Wanted bytes, or as many as it can: free blocks, or drop references. It runs in
+// a goroutine of its own, and never twice at once. Its context ends after a second: then the next
+// function is called, and f is left out until it returns. A panic of f is recovered and reported in
+// [Stats].
+//
+// f may call remove, and it may allocate. It may still run when remove or Stop returns. After Stop
+// OnPressure does nothing. It panics if f is nil.
+func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
+	if f == nil {
+		arg.Panicf("Budget.OnPressure", "f is nil")
+	}
+	return b.callbacks.add(priority, f)
+}
+
+// round is a turn of rounds. Ticks wake the next one.
+func (b *Budget) round() (next time.Duration) {
+	before := b.system.offHeap()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.alarm.end(b.system.offHeap() < before, b.system.now())
+	}()
+	b.trimIfShort()
+	b.mu.Lock()
+	tell := b.alarm.begin()
+	b.logLevel(b.system.now())
+	b.mu.Unlock()
+	if tell {
+		b.callbacks.tell(b.look, b.trimIfShort, b.hasStopped)
+	}
+	return 0
+}
+
+// trimIfShort trims the heaps unless the pressure is Calm, and looks at the figures then.
+func (b *Budget) trimIfShort() {
+	if b.look().Level > Calm {
+		b.system.trim()
+		b.tick()
+	}
+}

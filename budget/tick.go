@@ -1,0 +1,141 @@
+// Ticks: the budget reads its figures, and sets what follows from them.
+//
+// A tick reads the runtime and the heaps, and the system's figures and the limit when they are due
+// (internal/pressure). A step (step.go) turns the figures into a plan. While nothing happens ticks
+// are rare: off-heap memory that grows (growth.go), a collection that ends and an account that is
+// short call for one.
+
+package budget
+
+import (
+	"math"
+	"time"
+
+	"github.com/freehold-go/freehold/budget/internal/pressure"
+)
+
+const (
+	tickTime       = 5 * time.Millisecond // unless the process is at rest: see figures.pace
+	calmTime       = 3 * time.Second
+	ticksPerSearch = 3 // at rest
+)
+
+// turn is a tick that returns when the next one is due.
+func (b *Budget) turn() (next time.Duration) {
+	b.tick()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pace
+}
+
+// tick looks at the figures and acts on them. It begins a reclaim if Go holds too much, for a part
+// of the time at most.
+func (b *Budget) tick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.update()
+	_, pause := b.plan.patience(b.headroom())
+	_, last := b.reclaims.soFar()
+	if pause > 0 && !pressure.Ahead(b.system.now(), last.ended.Add(pause*last.took)) {
+		b.reclaim()
+	}
+}
+
+// update is a tick without a reclaim. mu is held.
+func (b *Budget) update() {
+	if b.stopped {
+		return
+	}
+	now := b.system.now()
+	b.watch.Search(now, ticksPerSearch*b.pace)
+	g, charged, offHeap := b.system.golang.read(), b.charged(), b.system.offHeap()
+	limit, headroom := b.watch.Limit(), b.headroom()
+	b.watch.Look(now, g.held+offHeap, limit-headroom)
+	b.settings.note(setting{g.limit, g.percent})
+	b.lives.note(g)
+	f := figures{
+		limit:       limit,
+		headroom:    headroom,
+		offHeap:     offHeap,
+		charged:     charged,
+		others:      b.watch.Others(),
+		goHeap:      b.options.GoHeap,
+		ungiven:     b.watch.Ungiven(),
+		golang:      g,
+		live:        b.lives.least(),
+		pressed:     b.growth.taking > 0 && !pressure.Ahead(now, b.growth.shortUntil),
+		userLimit:   b.settings.userLimit,
+		userPercent: b.settings.userPercent,
+	}
+	before := b.settings.current
+	if b.growth.resigned {
+		before.limit, b.growth.resigned = math.MaxInt64, false
+	}
+	b.plan = step(f, before)
+	b.settings.set(b.plan.setting)
+	due := b.alarm.note(f, b.watch.Signaled(now), b.share(f), now)
+	b.logLevel(now)
+	if due {
+		b.rounds.wake()
+	}
+	b.system.watermark(b.growth.watermark(b.plan, offHeap, headroom, b.alarm.rise))
+	b.pace = f.pace()
+	if _, pause := b.plan.patience(headroom); pause > 0 || b.growth.taking > 0 || b.alarm.pressure.Level > Calm {
+		b.pace = tickTime
+	}
+	b.ticks.within(b.pace)
+}
+
+// reclaim begins a reclaim unless the budget has stopped. mu is held.
+func (b *Budget) reclaim() {
+	if !b.stopped {
+		b.reclaims.begin(b.system.golang, b.system.now)
+	}
+}
+
+// collect waits for a reclaim.
+func (b *Budget) collect() {
+	b.mu.Lock()
+	b.reclaim()
+	b.mu.Unlock()
+	b.reclaims.wait()
+}
+
+// charged returns the bytes of off-heap memory that the process's account and the accounts below
+// it have. mu is held.
+func (b *Budget) charged() int64 {
+	if b.account == nil {
+		return 0
+	}
+	return b.account.node.Charged()
+}
+
+// share sets the limit of the process's account, and returns its state:
+//
+//	limit of the process
+//	|<------------------------------------------------------------------->|
+//	| the account's limit | other heaps | others | Go's floor | headroom  |
+//	| used | left         |
+//
+// mu is held.
+func (b *Budget) share(f figures) pressure.State {
+	if b.account == nil {
+		return pressure.State{}
+	}
+	left := f.limit - f.headroom - f.needed()
+	return b.account.node.Follow(max(f.charged+left, 1)) // 0 would be no limit
+}
+
+// look returns the pressure.
+func (b *Budget) look() Pressure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.alarm.pressure
+}
+
+// hasStopped reports whether Stop was called.
+func (b *Budget) hasStopped() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stopped
+}
