@@ -65,7 +65,7 @@ func TestBoxEndsWithItsReport(t *testing.T) {
 	}
 }
 
-// running reports whether a process runs; nobody may have asked yet how it ended.
+// running reports whether a process runs. Its parent may not have waited for it yet.
 func running(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, _ := strings.Cut(string(text), ") ")

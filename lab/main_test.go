@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command runs the command line and returns what it did.
+// command runs the command line and returns its exit code and its output.
 func command(ctx context.Context, args ...string) (code int, out, err string) {
 	var o, e bytes.Buffer
 	code = program().Run(ctx, args, cli.Streams{Out: &o, Err: &e})
@@ -173,7 +173,7 @@ var (
 	outside = regexp.MustCompile(`(?i)https?://|src\s*=|href\s*=\s*"[^#]|@import|url\(`)
 )
 
-// reportOf runs a command that succeeds, and verifies what it prints where there is no terminal:
+// reportOf runs a command that succeeds, and verifies its output without a terminal:
 // sentences are lines, tables fit the usual one, and the page needs nothing else.
 func reportOf(t *testing.T, args ...string) (out, page string) {
 	t.Helper()

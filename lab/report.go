@@ -29,7 +29,7 @@ type reportCommand struct {
 	Load   time.Duration `hidden:"" default:"1s"` // of the collector
 }
 
-// plan turns the flags into stories and their settings, or says what is wrong.
+// plan turns the flags into stories and their settings, or returns an error.
 func (c *reportCommand) plan() (told []*story, set settings, err error) {
 	for _, name := range c.Stories {
 		if name == "tour" {

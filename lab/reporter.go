@@ -34,7 +34,7 @@ type reporter struct {
 	page        report.Page
 }
 
-// tell runs stories. page has its title and what it is of.
+// tell runs stories. page has the title and the subject.
 func tell(ctx context.Context, st cli.Streams, o outputs, set settings, page report.Page, told ...*story) error {
 	r := &reporter{set: set, bar: cli.NewBar(st.Err, 100*time.Millisecond), page: page}
 	began := time.Now()
@@ -109,7 +109,7 @@ func (r *reporter) open(st cli.Streams, o outputs) error {
 	return nil
 }
 
-// tell runs a story's trials, and adds what they show. A trial that fails does not end the others.
+// tell runs a story's trials, and adds their figures. A trial that fails does not end the others.
 func (r *reporter) tell(ctx context.Context, s *story, all []*trial) error {
 	_ = r.csv.Write(append(slices.Clone(s.keys), report.Names(s.row)...))
 	var failure error
@@ -154,7 +154,7 @@ func (r *reporter) measure(ctx context.Context, s *story, t *trial) error {
 	}
 	show(run.Message{})
 	err := s.run(ctx, r.set, t, func(m run.Message) {
-		// A part is the result so far. A process that is killed leaves what it had told.
+		// A part is the result so far. A process that is killed leaves the part that it had written.
 		if m.Part == nil {
 			show(m)
 		} else if json.Unmarshal(m.Part, t.result) == nil {

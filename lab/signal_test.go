@@ -17,8 +17,8 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// SIGTERM ends a run as Ctrl-C does: with what has been measured so far. A terminal sends it to the
-// child too, which is for its parent to end.
+// SIGTERM ends a run as Ctrl-C does, and the figures so far are written. A terminal sends Ctrl-C to
+// the child too, which leaves its end to the parent.
 func TestSignalsEndARunInOrder(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -60,7 +60,7 @@ const (
 	stopped  = "stopped" // it failed, or was killed
 )
 
-// settings are the flags that change what is measured, and how.
+// settings are the flags that change the measurement.
 type settings struct {
 	Nodes    int
 	Sawtooth load.Sawtooth
@@ -153,7 +153,7 @@ func (t *trial) shown() any {
 	return t.result
 }
 
-// section is what the trials show that were begun.
+// section returns the figures of all trials that were begun.
 func (s *story) section(set settings, all []*trial) report.Section {
 	sec := report.Section{Title: s.title, Why: s.why}
 	all = slices.DeleteFunc(slices.Clone(all), func(t *trial) bool { return t.outcome == "" })

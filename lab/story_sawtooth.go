@@ -123,7 +123,7 @@ type memtestCommand struct {
 	outputs
 }
 
-// plan turns the flags into settings, or says what is wrong with them.
+// plan turns the flags into settings, or returns an error.
 func (m *memtestCommand) plan() (settings, error) {
 	l := m.Load
 	if l.Low = l.High / 16; m.Low != nil {

@@ -99,7 +99,7 @@ func TestMemtestOutOfMemory(t *testing.T) {
 	}
 }
 
-// cancelAfter cancels once a file has so many lines, as SIGINT does.
+// cancelAfter cancels, as SIGINT does, once a file has a number of lines.
 func cancelAfter(ctx context.Context, cancel func(), file string, lines int) {
 	for ctx.Err() == nil {
 		if data, _ := os.ReadFile(file); bytes.Count(data, []byte("\n")) >= lines {

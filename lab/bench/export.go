@@ -10,7 +10,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// stdoutPath is the path that stands for standard output.
+// stdoutPath means standard output.
 const stdoutPath = "-"
 
 // exportTo writes a file, or stdout, by the given function.

@@ -1,7 +1,7 @@
 // Idle: did other programs use the machine while we measured?
 //
-// The system knows the processors' busy time, and we know our own and that of the programs we ran
-// and waited for. The difference is everybody else's. Busy time counts in ticks of 10 ms, so a
+// The system knows the processors' busy time. We know the time of this process and of the programs
+// that it has run. The difference is other programs'. Busy time counts in ticks of 10 ms, so a
 // short sample can only show a large disturbance; the whole run is judged by the same sum over
 // its length.
 
@@ -40,12 +40,12 @@ func readBusy() (busy, error) {
 	return busy{time.Duration(used * float64(time.Second)), time.Duration(process.CPUTime()), time.Now()}, nil
 }
 
-// A disturbance is what others used of the processors in some stretch of time.
+// A disturbance is the processor time of other programs in a stretch of time.
 // Rounding can make it negative, so stretches are added up before judging.
 type disturbance struct{ used, wall time.Duration }
 
-// between returns what others used, where cmd is a program of ours that has ended meanwhile, or
-// nil.
+// between returns the processor time of other programs. cmd is a program of ours that has ended
+// meanwhile, or nil.
 func between(from, to busy, cmd *exec.Cmd) disturbance {
 	own := to.own - from.own
 	if cmd != nil && cmd.ProcessState != nil {

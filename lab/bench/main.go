@@ -1,4 +1,4 @@
-// Package bench runs freehold beside its peers and prints what it found.
+// Package bench runs freehold beside its peers and prints the figures.
 //
 //	go run ./lab bench                       all but the huge loads
 //	go run ./lab bench --loads pair,mixed    some loads
@@ -9,8 +9,8 @@
 //	                                         5 GB of lines; takes 9 GB of memory and 16 GB of disk
 //	go run ./lab bench --quick               a smoke test
 //
-// The benchmarks are those of package testing in alloc/, keyed/ and sorts/, which go test runs
-// too, and native/native.c, which tells its figures as they do. Bench compiles the programs in a
+// The benchmarks are functions for package testing in alloc/, keyed/ and sorts/, which go test
+// runs too, and native/native.c, which tells its figures as they do. Bench compiles the programs in a
 // temporary folder, runs each for one sample at a time, in turn, and keeps watch over what else
 // the machine does meanwhile. Only an idle machine gives figures worth quoting.
 package bench

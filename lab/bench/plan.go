@@ -1,4 +1,4 @@
-// Plan: what is measured, of whom, and how often.
+// Plan: the benchmarks, their peers, and the number of samples.
 
 package bench
 
@@ -78,7 +78,7 @@ func alike(a, b string) bool {
 	return strings.EqualFold(a[:n], b[:n])
 }
 
-// A selection is what the command line asks for.
+// A selection is the benchmarks and peers that the command line names.
 type selection struct {
 	loads, rows []string // how names begin, in capitals or not; none means all
 	full        bool
@@ -94,7 +94,7 @@ func (s selection) check() error {
 	return nil
 }
 
-// needs reports whether a program may have what is asked for.
+// needs reports whether a program may have a selected benchmark.
 func (s selection) needs(p *program) bool {
 	if len(s.rows) > 0 && p.pkg == "alloc" && !slices.ContainsFunc(s.rows, func(row string) bool { return begins(p.name, row) }) {
 		return p.name == catalogue
@@ -123,7 +123,7 @@ func begins(name, prefix string) bool { return len(name) >= len(prefix) && alike
 // catalogue is the program that names the benchmarks that those in C have too.
 const catalogue = "freehold"
 
-// benchmarksOf returns what the programs have and s asks for, in the order of the report. The
+// benchmarksOf returns the selected benchmarks of the programs, in the order of the report. The
 // peers are in the order of the programs.
 func (s selection) benchmarksOf(all []*program) ([]*benchmark, error) {
 	var found []*benchmark

@@ -138,8 +138,7 @@ func newBuilder(ctx context.Context, dir string) *builder {
 	return b
 }
 
-// buildAll builds all programs, as many at once as there are processors, and calls
-// done after each.
+// buildAll builds all programs, one at a time on each processor, and calls done after each.
 func (b *builder) buildAll(ctx context.Context, all []*program, done func(*program)) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

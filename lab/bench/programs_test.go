@@ -73,7 +73,7 @@ func checkSums(t *testing.T, s scale, all []*benchmark) {
 	}
 }
 
-// checkRun takes a sample of everything, and reads back what it writes.
+// checkRun takes a sample of everything, and reads its output back.
 func checkRun(t *testing.T, r *run, programs []*program) {
 	if err := r.do(t.Context()); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ var onOne = regexp.MustCompile(`/goroutines=\d+`)
 // A machine is where the figures were taken, and of what.
 type machine struct{ cpu, kernel, commit string }
 
-// describe finds out what it can; the rest stays "unknown".
+// describe describes the machine. A fact that the system does not tell is "unknown".
 func describe(ctx context.Context, all []*program) machine {
 	said := func(name string, args ...string) string {
 		out, err := exec.CommandContext(ctx, name, args...).Output()

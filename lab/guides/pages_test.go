@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the programs into docs/guides")
 // have C.
 var files = []string{"*_test.go", "malloc.go", "../../adapters/arrow/guide_test.go"}
 
-// A program is what a page shows, and what it prints.
+// A program is the code that a page shows, and its output.
 type program struct{ text, output string }
 
 // programs returns all programs by name, such as bigcacheBefore.
@@ -67,7 +67,7 @@ func read(t *testing.T, path string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// The program after prints what the one before prints.
+// The programs before and after have the same output.
 func TestProgramsPrintTheSame(t *testing.T) {
 	all := programs(t)
 	for name := range all {

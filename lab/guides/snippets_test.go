@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// imports are those of all snippets.
+// imports are the imports of all snippets.
 const imports = `package p
 import (
 	"bytes"; "context"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "slices"; "time"

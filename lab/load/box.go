@@ -27,7 +27,7 @@ const (
 	BoxBudget  = "budget"
 )
 
-// Boxes say what is run.
+// Boxes are the flags of the story budget.
 type Boxes struct {
 	Limits []cli.Size `default:"512MiB" help:"Memory limits of the story budget."`
 	Shares []int      `default:"50,80" help:"Shares of off-heap memory in them, in percent of the limit."`
@@ -49,7 +49,7 @@ type BoxRun struct {
 	Run   int // from 1
 }
 
-// All returns all runs: those of one limit and share are neighbours.
+// All returns all runs. Runs of one limit and share follow each other.
 func (s Boxes) All() (all []BoxRun) {
 	for _, limit := range s.Limits {
 		for _, share := range s.Shares {
@@ -63,7 +63,7 @@ func (s Boxes) All() (all []BoxRun) {
 	return all
 }
 
-// Check says what is wrong with them, before anything runs.
+// Check returns an error for flags that cannot be run.
 func (s Boxes) Check() error {
 	err := Between("--runs", s.Runs, 1, 10_000)
 	for _, limit := range s.Limits {
@@ -75,7 +75,7 @@ func (s Boxes) Check() error {
 	return err
 }
 
-// LiveIn returns what is live on the Go heap in a run.
+// LiveIn returns the bytes that are live on the Go heap in a run.
 func (s Boxes) LiveIn(r BoxRun) cli.Size {
 	if s.GoLive > 0 {
 		return s.GoLive
@@ -95,7 +95,7 @@ const (
 	BoxGaveUp   = "gave up"       // at the deadline
 )
 
-// A BoxOutcome is what a run measured.
+// A BoxOutcome has the figures of a run.
 type BoxOutcome struct {
 	BoxRun
 	Result    string  `json:"result" show:"result"`

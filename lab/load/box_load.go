@@ -30,7 +30,7 @@ import (
 
 const boxSampleTime = 10 * time.Millisecond
 
-// A BoxSample is what the load says of itself.
+// A BoxSample has the figures that the load reports while it runs.
 type BoxSample struct {
 	Seconds   float64 `json:"s"`
 	Go        int64   `json:"go"`    // that Go's runtime has from the system
@@ -43,7 +43,7 @@ type BoxSample struct {
 	Failed    bool    `json:"failed"`
 }
 
-// boxNode is what the Go heap is full of.
+// A boxNode is an object of the live data on the Go heap.
 type boxNode struct {
 	next *boxNode
 	data [56]byte

@@ -53,8 +53,8 @@ func TestBoxEnvironment(t *testing.T) {
 	}
 }
 
-// A group whose limit cannot be set is no box, and is not left. Those that others have left go, if
-// nobody uses them and nobody is about to.
+// A group whose limit cannot be set is no box, and is removed. So are old groups of earlier runs
+// without processes.
 func TestBoxRefused(t *testing.T) {
 	above := t.TempDir()
 	old := time.Now().Add(-time.Hour)

@@ -17,7 +17,7 @@ type chunk struct {
 	stamp uint64
 }
 
-// word returns what a chunk holds at an offset.
+// word returns the word of a chunk at an offset.
 func (c chunk) word(offset int) uint64 {
 	return (c.stamp + uint64(offset) + 1) * 0x9e3779b97f4a7c15
 }

@@ -86,7 +86,7 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell run.Wr
 	return nil
 }
 
-// underLoad runs the load and notes what the collector did.
+// underLoad runs the load and notes the work of the collector.
 func (f *Collection) underLoad(ctx context.Context, l Live, tell run.Writer) {
 	m := newMeter(func() int64 { return int64(metricOf("/gc/heap/goal:bytes").Uint64()) })
 	m.take()

@@ -27,7 +27,7 @@ type ListFigures struct {
 }
 
 // List builds, walks and frees a linked list: many small values with references between them,
-// which is what a collector finds hardest.
+// the hardest data for a collector.
 func List(m subject.Memory, nodes int, tell run.Writer) (*ListFigures, error) {
 	l, err := m.List(1)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Live: gigabytes that stay live while others allocate, and what that costs the collector.
+// Live: gigabytes that stay live while others allocate, and their cost to the collector.
 
 package load
 
@@ -30,13 +30,13 @@ func NewLive(live cli.Size, d time.Duration) Live {
 	return Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: UsualReserve(total)}
 }
 
-// UsualReserve is what a run leaves of total bytes of memory.
+// UsualReserve returns how many of total bytes of memory a run leaves free.
 func UsualReserve(total int64) cli.Size {
 	const least = 256 << 20 // more than workers allocate before the next look
 	return cli.Size(min(max(total/20, least), total/4))
 }
 
-// LeastHeadroom is what a limit leaves to garbage at least. The usual one keeps collections rare,
+// LeastHeadroom is the least room for garbage under a limit. The usual one keeps collections rare,
 // and fresh pages few.
 func (l Live) LeastHeadroom() cli.Size {
 	if l.Headroom > 0 {
@@ -48,7 +48,7 @@ func (l Live) LeastHeadroom() cli.Size {
 // garbage returns the bytes that workers and loop need to get on at all.
 func (l Live) garbage() cli.Size { return 2*cli.Size(l.Workers)*l.Array + 32<<20 }
 
-// Check says what is wrong with the load.
+// Check returns an error for a load that cannot be run.
 func (l Live) Check() error {
 	return cmp.Or(
 		Between("--live", l.Live, 1<<20, unbounded),

@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/lab/run"
 )
 
-// A Sample is what the process held at one moment.
+// A Sample has the memory of the process at one moment.
 type Sample struct {
 	Seconds float64 `json:"s"`
 	RSS     int64   `json:"rss"`

@@ -28,7 +28,7 @@ import (
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
-// A Sawtooth says what the load does. Bytes are those asked for.
+// A Sawtooth describes the load. Bytes are requested ones.
 type Sawtooth struct {
 	Sizes      Sizes         `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
 	High       cli.Size      `default:"${half}" help:"Live bytes at the top of a cycle, never passed, such as 16GiB; GiB or G is 1024 MiB, GB is 1000 MB. Default: half of the memory."`
@@ -52,7 +52,7 @@ func NewSawtooth(high cli.Size, cycles int, settle time.Duration) Sawtooth {
 // share is a goroutine's share of some bytes.
 func (l Sawtooth) share(n cli.Size) int64 { return int64(n) / int64(l.Goroutines) }
 
-// Check says what is wrong with the load.
+// Check returns an error for a load that cannot be run.
 func (l Sawtooth) Check() error {
 	return cmp.Or(
 		Between("--goroutines", l.Goroutines, 1, 1<<16),
@@ -77,7 +77,7 @@ type Tooth struct {
 	Total       time.Duration `json:"total_s" show:"total s"`
 }
 
-// A SawtoothOutcome is what was measured, as far as it came: the worst of all cycles, and the end.
+// A SawtoothOutcome has the figures so far: the worst of all cycles, and the end.
 // What is -1 was not measured.
 type SawtoothOutcome struct {
 	Table       int64    `json:"table" show:"table of chunks, part of all that is resident" unit:"B"`
@@ -220,7 +220,7 @@ func (s *sawtooth) live() (n int64) {
 	return n
 }
 
-// outcome returns what was measured so far.
+// outcome returns the figures so far.
 func (s *sawtooth) outcome() *SawtoothOutcome {
 	s.out.Samples, s.out.Chunks = s.meter.held(), 0
 	for _, sh := range s.shares {
@@ -229,7 +229,7 @@ func (s *sawtooth) outcome() *SawtoothOutcome {
 	return &s.out
 }
 
-// enter begins a stage, of which each cycle has three.
+// enter begins a stage. Each cycle has three stages.
 func (s *sawtooth) enter(name string) {
 	s.stage.Store(&run.Message{Progress: float64(s.stages) / float64(3*s.Cycles+4), Text: name})
 	s.stages++

@@ -1,4 +1,4 @@
-// Work: what goes on beside live data.
+// Work: the load beside live data.
 //
 //	worker   | allocate an array | fill it with random numbers | allocate ...
 //	worker   | allocate an array | fill it with random numbers | allocate ...
@@ -25,7 +25,7 @@ const (
 	TurnBytes = 64 << 10
 )
 
-// A turnObject is what a turn allocates.
+// A turnObject is an object that a turn allocates.
 type turnObject struct {
 	next *turnObject
 	_    [turnObjectBytes - unsafe.Sizeof(uintptr(0))]byte
@@ -33,7 +33,7 @@ type turnObject struct {
 
 const turnObjectBytes = 64
 
-// work is the load of one run, and what it did.
+// work is the load of one run, and its figures.
 type work struct {
 	arrayBytes int64
 	arrays     atomic.Int64 // filled by the workers

@@ -1,3 +1,3 @@
-// Package process reads what the programs that are measured have used: processor
+// Package process reads the figures of the programs that are measured: processor
 // time, physical memory and collections.
 package process

@@ -14,7 +14,7 @@ import (
 
 const self = "proc/self/status"
 
-// ResetPeak makes the peak what is resident now, and returns that.
+// ResetPeak sets the peak to the resident bytes of now, and returns them.
 func ResetPeak() (uint64, error) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return 0, err

@@ -104,7 +104,7 @@ func Lifeline(in io.Reader) {
 	}()
 }
 
-// lastLines shortens what a child complained of.
+// lastLines returns the end of a child's standard error.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-12):], "\n")

@@ -1,5 +1,5 @@
-// Messages: what a program that measures tells the one that has started it: lines of JSON on
-// its standard output, any number of them and then its result.
+// Messages from a program that measures to the one that has started it: lines of JSON on its
+// standard output, any number of them and then its result.
 
 package run
 
@@ -21,8 +21,8 @@ type Message struct {
 	Unavailable string `json:"unavailable,omitempty"` // why there is none on this machine
 }
 
-// A Writer writes messages, of several goroutines if need be. Errors are those of a parent that is
-// gone, which then ends the program by other means.
+// A Writer writes messages. Calls are safe for concurrent use. An error means that the parent is
+// gone. It then ends the program by other means.
 type Writer struct {
 	mu *sync.Mutex
 	e  *json.Encoder

@@ -1,4 +1,4 @@
-// Servers: freehold cache beside memcached, by a client that counts what the server's process uses.
+// Servers: freehold cache beside memcached, by a client that reads the processor time and memory of the server.
 //
 // Each round starts each server anew, fills it, and runs each load for some time. The client shares
 // the processors with the server, so compare the processor time of an operation first.
@@ -35,7 +35,7 @@ type Command struct {
 	Load   []string      `sep:"none" placeholder:"NAME" help:"Run this load only; may be repeated."`
 }
 
-// A load is what each of some connections sends, and what it gets for each command.
+// A load is the commands that each connection sends, and the reply to each.
 type load struct {
 	name        string
 	connections int
@@ -206,7 +206,7 @@ func (c *Command) fill(addr string) error {
 	return nil
 }
 
-// run runs a load, and returns what it took.
+// run runs a load, and returns its figures.
 func (l *load) run(addr string, pid, items int, d time.Duration) (figure, error) {
 	conns := make([]net.Conn, l.connections)
 	for i := range conns {

@@ -1,4 +1,4 @@
-// Package subject is what is measured: memories, and data that is kept in them.
+// Package subject has the memories that are measured, and the data that is kept in them.
 package subject
 
 import (
@@ -115,9 +115,9 @@ func openGo(int64) (*Allocator, error) {
 	return &Allocator{Allocator: goHeap{}, Trim: debug.FreeOSMemory, Live: func() int { return 0 }, Bytes: func() int64 { return 0 }}, nil
 }
 
-// openC opens C's heap if the malloc of that name serves it in this process. There is one malloc
-// in a process, and what is reported under its name must be its own. Its bytes are of all C code
-// in the process, with what its threads' caches keep.
+// openC opens C's heap if it is served by the named malloc in this process. There is one malloc in a
+// process, and figures under its name must be its own. Its bytes are of all C code in the process,
+// and of its threads' caches.
 func openC(name string) func(int64) (*Allocator, error) {
 	return func(int64) (*Allocator, error) {
 		h, err := cmalloc.New()
@@ -142,8 +142,8 @@ const (
 	jemallocLibrary = "libjemalloc.so.2" // found by the dynamic linker
 )
 
-// Environment returns what the environment of a process must have in addition, for what is called
-// name. A build with -tags jemalloc has its malloc; elsewhere the library is put before the C
+// Environment returns the variables to add to the environment of a process that measures the memory
+// of a name. A build with -tags jemalloc has its malloc; elsewhere the library is put before the C
 // library's, and openC sees in that process whether it is there.
 func Environment(name string) []string {
 	is, _ := cmalloc.Implementation()

@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/lab/run"
 )
 
-// An allocator's figures are its own: under each name is the malloc of that name,
-// or an error that says what is there instead.
+// An allocator's figures are its own: each name opens its malloc, or returns an error that names
+// the malloc of this process.
 func TestAllocatorsOfCAreHonest(t *testing.T) {
 	is, _ := cmalloc.Implementation()
 	for name, wants := range map[string]string{"libc": "glibc libc", "jemalloc": "jemalloc"} {
@@ -71,7 +71,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// What is put is there, whatever the number of entries, and what is missing is found.
+// Every entry that was put is found, whatever their number, and missing ones are noticed.
 func TestDataHoldsItsEntries(t *testing.T) {
 	for _, s := range Shapes {
 		if s.Stores[0].Memory != "go" || s.Stores[len(s.Stores)-1].Memory != "freehold" {

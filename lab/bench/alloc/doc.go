@@ -26,7 +26,7 @@ import "errors"
 // An object is the value that typed calls hand out.
 type object [64]byte
 
-// bumpBytes is what a goroutine allocates between two resets.
+// bumpBytes is how many bytes a goroutine allocates between two resets.
 const bumpBytes = 1 << 20
 
 // cacheBytes is the limit of the peers that have one.
@@ -35,7 +35,7 @@ const cacheBytes = 64 << 20
 // several says that several goroutines use the allocator, for peers that have no lock.
 var several bool
 
-// errCannot marks what a peer has no function for.
+// errCannot marks a load that a peer has no function for.
 var errCannot = errors.New("has no realloc")
 
 func must[T any](v T, err error) T {

@@ -1,7 +1,7 @@
 // Memory: how much of it live blocks take, all of their bytes touched.
 //
 // The table of blocks is there and touched before the count starts, so that
-// what the process grows by is the allocator's alone.
+// all that the process grows by is the allocator's.
 
 package alloc
 
@@ -127,7 +127,7 @@ var ones = func() (o [4096]byte) {
 	return o
 }()
 
-// BenchmarkOneByte times a zeroed block of which only the first byte is used. Resident memory,
+// BenchmarkOneByte times a zeroed block, and writes only its first byte. Resident memory,
 // the most of all rounds, is read while the block is live and outside of the time.
 func BenchmarkOneByte(b *testing.B) {
 	measure.Run(b, "", peer, func(b *testing.B) {

@@ -74,7 +74,7 @@ func newTide(goroutine, high int) *tide {
 	return t
 }
 
-// size returns mostly a small one, and for one of 500 blocks that of a large block.
+// size returns mostly a small size, and a large one for one of 500 blocks.
 func (t *tide) size() int {
 	kind, x := measure.Below(t.random.Next(), 1000), t.random.Next()
 	switch {
@@ -86,7 +86,7 @@ func (t *tide) size() int {
 	return int(measure.From(x, 40<<10, 600<<10))
 }
 
-// rise allocates up to high, and replaces three times as many blocks as there are.
+// rise allocates up to high, and then replaces each block three times in the mean.
 func (t *tide) rise() {
 	for t.live < t.high {
 		t.add()

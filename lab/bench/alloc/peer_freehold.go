@@ -1,4 +1,4 @@
-// Peer: freehold's Heap, called as what it is. The default when no tag says otherwise.
+// Peer: freehold's Heap, called directly. The default when no tag says otherwise.
 
 //go:build !peer
 

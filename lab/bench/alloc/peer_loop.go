@@ -1,4 +1,4 @@
-// Peer: no allocator at all, so that what the loops themselves cost shows.
+// Peer: no allocator at all, which shows the cost of the loops.
 // Every block is the same one, but in the bump loads: there it is the least that
 // anyone could do, a position in memory that moves on, inlined.
 

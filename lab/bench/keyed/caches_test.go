@@ -20,7 +20,7 @@ import (
 	"github.com/freehold-go/freehold/lab/process"
 )
 
-// A cacheOf is what a benchmark calls. What a peer cannot do is nil.
+// A cacheOf has the calls that are benchmarked. A call that a peer does not have is nil.
 type cacheOf struct {
 	get     func(room, key []byte) ([]byte, bool)
 	set     func(key, value []byte)
@@ -28,7 +28,7 @@ type cacheOf struct {
 	close   func()
 }
 
-// caches are of so many bytes, by what each is told: what they hold beyond that differs.
+// caches are told the same bound in bytes. Their memory beyond that differs.
 var caches = []struct {
 	name string
 	make func(maxBytes, entries int) cacheOf
@@ -145,7 +145,7 @@ func (l cacheLoad) fill(c cacheOf) {
 	}
 }
 
-// zipfKeys returns numbers below n, of which few are frequent.
+// zipfKeys returns numbers below n. A few of them are frequent.
 func zipfKeys(n, seed int) []uint32 {
 	r := rand.New(rand.NewPCG(uint64(seed), 5))
 	z := rand.NewZipf(r, 1.01, 1, uint64(n-1))
@@ -195,8 +195,8 @@ func BenchmarkCaches(b *testing.B) {
 	}
 }
 
-// held measures the most that was resident while a cache was filled with four times what it has room
-// for, as a part of its bound.
+// held fills a cache with four times as much as it has room for, and measures the peak of resident
+// memory as a part of the bound.
 func (l cacheLoad) held(b *testing.B, make func(int, int) cacheOf) {
 	runtime.GC()
 	before, err := process.ResetPeak()
@@ -229,7 +229,7 @@ func (l cacheLoad) get(b *testing.B, c cacheOf, goroutines int) {
 	})
 }
 
-// mixed sets once in ten and gets otherwise what is frequent.
+// mixed sets in one of ten operations, and gets frequent keys in the others.
 func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines int) {
 	measure.Loops(b, goroutines, 1, func(goroutine int) measure.Loop {
 		keys, at := zipfKeys(l.entries, goroutine), 0
@@ -250,7 +250,8 @@ func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines int) {
 	})
 }
 
-// set replaces values by those of another key, which like is given a key and a random number for.
+// set replaces the value of a key by the value of another one. like chooses that key, from the first
+// one and a random number.
 // All were replaced once before, so that the cache is as it stays.
 func (l cacheLoad) set(b *testing.B, c cacheOf, like func(i, x uint64) uint64) {
 	rnd := measure.Seed(0)

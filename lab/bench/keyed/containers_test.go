@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each adapter finds what it has put, and not what it has deleted.
+// Each adapter finds the keys that it has put, and none that it has deleted.
 func TestNumberContainers(t *testing.T) {
 	for _, peers := range [][]peer[uint64]{numbers, shared, ordered} {
 		for _, p := range peers {

@@ -16,7 +16,7 @@ type field[K any] struct {
 	n     int // entries
 }
 
-// An operation is what is measured of one container.
+// An operation measures one container.
 type operation[K any] func(b *testing.B, f field[K], p peer[K])
 
 func (f field[K]) run(b *testing.B, name string, do operation[K]) {
@@ -71,7 +71,7 @@ func BenchmarkOrdered(b *testing.B) {
 	f.run(b, "op=held", held)
 }
 
-// BenchmarkIntern interns strings, of which one copy is kept.
+// BenchmarkIntern interns strings: one copy of each is kept.
 func BenchmarkIntern(b *testing.B) {
 	f := field[string]{interned, order.texts, measure.Size().Entries / 2}
 	f.run(b, "op=new", insert)
@@ -87,7 +87,7 @@ func BenchmarkShared(b *testing.B) {
 	}
 }
 
-// BenchmarkSharedBytes has values of 128 B, of which the first and the last byte are read.
+// BenchmarkSharedBytes has values of 128 B, and reads the first and the last byte of each.
 func BenchmarkSharedBytes(b *testing.B) {
 	f := field[string]{sharedBytes, order.texts, measure.Size().Shared[1] / 2}
 	f.run(b, "goroutines=1", share[string](1, 0))
@@ -126,7 +126,7 @@ func (f field[K]) random() source[K] {
 	return f.keys(order{n: uint64(f.n), random: true})
 }
 
-// hit gets keys at random, all of which are there.
+// hit gets keys at random. All of them are there.
 func hit[K any](b *testing.B, f field[K], p peer[K]) { look(b, f.filled(p), f.random()) }
 
 // miss gets keys that are not there.
@@ -191,7 +191,7 @@ func churn[K any](b *testing.B, f field[K], p peer[K]) {
 	keep(c)
 }
 
-// known puts what is there.
+// known puts keys that are there.
 func known[K any](b *testing.B, f field[K], p peer[K]) {
 	c := f.filled(p)
 	f.random().time(b, func(_ int, batch []K) uint64 {
@@ -203,7 +203,7 @@ func known[K any](b *testing.B, f field[K], p peer[K]) {
 	keep(c)
 }
 
-// worst fills a container and times each put. Its figure is that of the slowest.
+// worst fills a container and times each put. Its figure is the time of the slowest.
 func worst[K any](b *testing.B, f field[K], p peer[K]) {
 	c, slowest := p.fresh(f.n), time.Duration(0)
 	keys := f.keys(order{n: uint64(f.n)})
@@ -223,7 +223,7 @@ func worst[K any](b *testing.B, f field[K], p peer[K]) {
 	measure.Sum(b, uint64(f.n))
 }
 
-// held measures what a container holds: resident bytes. Garbage is collected before.
+// held measures the resident bytes of a container. Garbage is collected before.
 func held[K any](b *testing.B, f field[K], p peer[K]) {
 	f.warm(p, 100)
 	keys := f.keys(order{n: uint64(f.n)})
@@ -265,7 +265,7 @@ func collect[K any](b *testing.B, f field[K], p peer[K]) {
 }
 
 // share gets in 90 of 100 operations, puts in others and deletes in some. All keys are equally
-// likely. Without deletions all are there, and half of them where as many are put as deleted.
+// likely. Without deletions all are there. With equal puts and deletions, half are.
 func share[K any](goroutines int, deletes uint64) operation[K] {
 	return func(b *testing.B, f field[K], p peer[K]) {
 		c, among := f.filled(p), uint64(f.n)

@@ -27,7 +27,7 @@ type source[K any] struct {
 // batchKeys is how many keys are made at once.
 const batchKeys = 256
 
-// each calls do for the next n keys in batches, of which the first key has the number i.
+// each calls do for the next n keys in batches. The first key of a batch has the number i.
 func (s source[K]) each(n int, do func(i int, batch []K)) {
 	for i := 0; i < n; i += batchKeys {
 		batch := s.room[:min(n-i, batchKeys)]

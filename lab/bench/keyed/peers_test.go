@@ -21,8 +21,8 @@ import (
 	"github.com/freehold-go/freehold/intern"
 )
 
-// A container is what a benchmark calls, whose values are numbers for it. What a peer cannot do is
-// nil. A call through it takes a nanosecond, the same for all peers.
+// A container has the calls that are benchmarked, with numbers as values. A call that a peer does
+// not have is nil. A call through it takes a nanosecond, the same for all peers.
 type container[K any] struct {
 	put     func(k K, v uint64)
 	get     func(k K) (uint64, bool)
@@ -138,7 +138,7 @@ func textsOfMap(hugePages bool) container[string] {
 	}
 }
 
-// fastcacheOf gives each entry twice what it takes: 4 B of lengths, key and value. It drops
+// fastcacheOf has room for twice the bytes of the entries: 4 B of lengths, key and value. It drops
 // entries where its buckets differ in load, so a get may miss.
 func fastcacheOf(n int) container[string] {
 	m := fastcache.New(2 * n * (4 + stringBytes + 16))
@@ -378,7 +378,7 @@ var ordered = []peer[uint64]{
 	}},
 	{"google-btree", func(int) container[uint64] {
 		type item struct{ key, value uint64 }
-		// The degree is what its documentation's benchmarks use.
+		// The degree is from the benchmarks of its documentation.
 		m := google.NewG(32, func(a, b item) bool { return a.key < b.key })
 		return container[uint64]{
 			put:    func(k, v uint64) { m.ReplaceOrInsert(item{k, v}) },

@@ -1,5 +1,5 @@
-// Package measure is what the benchmarks of bench have in common: how they warm up, what they
-// time, and what they report besides.
+// Package measure has the common part of all benchmarks: their warm-up, their clocks, and the other
+// figures that they report.
 //
 // They are benchmarks of package testing, which "go test -bench" runs too. Those that do a whole
 // load need -benchtime=1x.
@@ -41,7 +41,7 @@ func Run(b *testing.B, name, peer string, f func(b *testing.B)) {
 	b.Run(strings.TrimPrefix(name+"/peer="+peer, "/"), f)
 }
 
-// A Loop runs n operations and returns a sum of what they have chosen or found.
+// A Loop runs n operations and returns a sum of their random choices or of the values found.
 type Loop func(n int) (sum uint64)
 
 // Loops times a loop on several goroutines at once, each with its own clock. per is how many
@@ -124,8 +124,8 @@ func Sum(b *testing.B, sum uint64) {
 	}
 }
 
-// A usage is what the whole process has used: processor time in ns and collections, which the
-// wall time of one goroutine hides.
+// A usage is the processor time in ns and the collections of the whole process, which the wall
+// time of one goroutine hides.
 type usage struct{ cpu, collections int64 }
 
 func begin() usage { return usage{process.CPUTime(), process.Collections()} }

@@ -1,4 +1,4 @@
-// Buffers: what they do before they are sorted.
+// Buffers: their growth before they are sorted.
 
 package sorts
 

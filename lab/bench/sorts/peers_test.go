@@ -13,7 +13,7 @@ import (
 	"github.com/freehold-go/freehold/buffer"
 )
 
-// records is freehold's buffer.Records, sorted on so many processors.
+// records is freehold's buffer.Records, sorted on a number of processors.
 type records struct {
 	b        *buffer.Buffer
 	r        *buffer.Records

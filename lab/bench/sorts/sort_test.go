@@ -138,7 +138,7 @@ func startPeak(b *testing.B) peakWatch {
 	return peakWatch{before}
 }
 
-// report tells of the peak, and of what it is above the start for each byte of the data.
+// report reports the peak, and its growth since the start for each byte of the data.
 func (w peakWatch) report(b *testing.B, data int) {
 	peak := must(process.Peak())
 	b.ReportMetric(float64(peak)/1e6, "peak-MB")
