@@ -61,6 +61,7 @@ type Server struct {
 	handshakes uint64      // failed ones
 	flush      *time.Timer // of flush_all with a delay
 	flushDue   time.Time   // when that is, or zero
+	orders     uint64      // of flush_all so far
 	snapshots  [2]uint64   // written, and failed
 	snapshotAt time.Time   // when the last was written
 	done       sync.WaitGroup
@@ -222,6 +223,7 @@ func (s *Server) clear(after time.Duration) {
 	if s.closed {
 		return
 	}
+	s.orders++
 	if s.flush != nil {
 		s.flush.Stop()
 		s.flush, s.flushDue = nil, time.Time{}
@@ -231,16 +233,15 @@ func (s *Server) clear(after time.Duration) {
 		return
 	}
 	s.flushDue = time.Now().Add(after)
-	var order *time.Timer
-	order = time.AfterFunc(after, func() { s.carryOut(order) })
-	s.flush = order
+	order := s.orders
+	s.flush = time.AfterFunc(after, func() { s.carryOut(order) })
 }
 
 // carryOut clears the cache, unless a later order has replaced this one.
-func (s *Server) carryOut(order *time.Timer) {
+func (s *Server) carryOut(order uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flush == order && !s.closed {
+	if s.orders == order && !s.closed {
 		s.flush, s.flushDue = nil, time.Time{}
 		s.cache.Clear()
 	}
