@@ -256,14 +256,15 @@ func TestGrants(t *testing.T) {
 		gs.release(first)
 		synctest.Wait()
 		ask("late ", 90, time.Hour)
+		ask("limit ", 100, time.Hour)
 		gs.close()
 		ask("closed ", 10, time.Hour)
 		slices.Sort(all)
-		const want = "[closed false 2s first true 0s impatient false 0s large false 0s last true 2s late false 2s next true 1s waits false 1s]"
+		const want = "[closed false 2s first true 0s impatient false 0s large false 0s last true 2s late false 2s limit false 2s next true 1s waits false 1s]"
 		if got := fmt.Sprint(all); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		if used, waited, refused := gs.figures(); used != 100 || waited != 4 || refused != 3 {
+		if used, waited, refused := gs.figures(); used != 100 || waited != 5 || refused != 3 {
 			t.Errorf("%d bytes, %d waited, %d refused", used, waited, refused)
 		}
 	})

@@ -34,7 +34,9 @@ type wire struct {
 	pieces []string
 	out    bytes.Buffer
 	writes int
-	most   int // bytes of one
+	most   int    // bytes of one
+	before func() // runs before each Write; may be nil
+	err    error  // of each Write
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -51,7 +53,11 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) Write(p []byte) (int, error) {
 	w.writes++
 	w.most = max(w.most, len(p))
-	return w.out.Write(p)
+	if w.before != nil {
+		w.before()
+	}
+	n, _ := w.out.Write(p)
+	return n, w.err
 }
 
 // talk returns the replies of the server.
@@ -109,6 +115,7 @@ var conversations = []struct{ name, say, want string }{
 	{"sizes that are none", "set a 0 0 -1\r\nset a 0 0 x\r\nset a 0 0 2147483647\r\nset a 0 0 99999999999999999999\r\nms a\r\nms a S1\r\n",
 		strings.Repeat(badFormat+"\r\n", 6)},
 	{"a data block that is longer", "set a 0 0 1\r\nxyz\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n"},
+	{"a data block with half of its end", "set a 0 0 1\r\nx\ry\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"},
 	{"an item that is too large loses the old one", "set a 0 0 1\r\n1\r\nset a 0 0 70000\r\n" + strings.Repeat("x", 70000) + "\r\nget a\r\n",
 		"STORED\r\n" + tooLarge + "\r\nEND\r\n"},
 	{"an append that is too large", "set a 0 0 1\r\n1\r\nappend a 0 0 70000\r\n" + strings.Repeat("x", 70000) + "\r\nget a\r\n",
@@ -150,7 +157,7 @@ var conversations = []struct{ name, say, want string }{
 	{"an item that append makes as large as may be", fmt.Sprintf("set a 0 0 %d\r\n%s\r\nappend a 0 0 5\r\n12345\r\nprepend a 0 0 1\r\n1\r\nms a 1 MA\r\n1\r\nmg a s\r\n", testMaxItem-6, strings.Repeat("x", testMaxItem-6)),
 		"STORED\r\nSTORED\r\n" + tooLarge + "\r\n" + tooLarge + "\r\n" + fmt.Sprintf("HD s%d\r\n", testMaxItem-1)},
 	{"append ends the mark of a stale item", "ms a 1\r\n1\r\nmd a I\r\nms a 1 MA\r\n2\r\nmg a v\r\n", "HD\r\nHD\r\nHD\r\nVA 2\r\n12\r\n"},
-	{"an exptime that is very late", "set a 0 9223372036854775807 1\r\n1\r\nmg a\r\n", "STORED\r\nHD\r\n"},
+	{"an exptime that is very late", "set a 0 9223372036854775807 1\r\n1\r\nmg a\r\nset a 0 9223372036854775808 1\r\n1\r\nmg a\r\n", "STORED\r\nHD\r\nSTORED\r\nHD\r\n"},
 	{"flags that are wrong", "mg a !\r\nmg a v v\r\nmg a Tx\r\nmg a O" + strings.Repeat("o", maxOpaque) + "\r\nms a 1 MZ\r\n1\r\nms a 1 MEE\r\n1\r\nma a MZ\r\nma a Jx\r\nma a Dx\r\nmg a " + strings.Repeat("v ", maxFlags+1) + "\r\n",
 		"CLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR opaque token too long\r\nCLIENT_ERROR invalid mode for ms M token\r\nCLIENT_ERROR incorrect length for M token\r\nCLIENT_ERROR invalid mode for ma M token\r\nCLIENT_ERROR invalid numeric initial value\r\nCLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR options flags are too long\r\n"},
 	{"keys in base64", "ms Zm9v 1 b\r\n1\r\nmg foo v\r\nmg Zm9v b k v\r\nmg Z b\r\nme Zm9v b\r\n",
@@ -223,6 +230,7 @@ func TestMemoryOfASession(t *testing.T) {
 		"set a 0 0 2000000000\r\n" + strings.Repeat("x", 100000),
 		"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n" + strings.Repeat("get a\r\n", 100),
 		"get " + strings.Repeat("a ", 100) + "\r\n",
+		"set a 0 0 15500\r\n" + strings.Repeat("x", 15500) + "\r\n" + strings.Repeat("get a\r\nmg b\r\n", 100),
 		"get " + strings.Repeat("b ", 10000) + "a a a" + "\r\n" + strings.Repeat("gat 0 a\r\nmg a v\r\nmg a v T0\r\n", 100),
 		"set a 0 0 10000\r\n" + strings.Repeat("x", 10000) + "\r\n" + strings.Repeat("append a 0 0 10000 noreply\r\n"+strings.Repeat("y", 10000)+"\r\n", 6),
 		"set a 0 0 10000\r\n" + strings.Repeat("x", 10000) + "\r\n" + strings.Repeat("get a\r\n", 100) + strings.Repeat("mg a v T0\r\n", 100),
@@ -233,6 +241,11 @@ func TestMemoryOfASession(t *testing.T) {
 	} {
 		w := &wire{pieces: []string{say}}
 		se := &session{Server: s, conn: w}
+		w.before = func() {
+			if cap(se.out) > max(outBytes, cap(se.outBlock)) {
+				t.Errorf("%.20q…: replies outside of the session's buffers", say)
+			}
+		}
 		for se.err == nil {
 			se.fill()
 			se.check(t)
@@ -268,6 +281,15 @@ func (s *session) check(t *testing.T) {
 	}
 	if s.grants.used > s.grants.limit {
 		t.Errorf("%d bytes are granted, of %d", s.grants.used, s.grants.limit)
+	}
+}
+
+// An error of the connection is the session's, even if the client had said quit or was refused.
+func TestErrorsOfASession(t *testing.T) {
+	for _, say := range []string{"mn\r\n", "mn\r\nquit\r\n", "mn\r\nGET / HTTP/1.1\r\n"} {
+		if err := newServer(t).Session(&wire{pieces: []string{say}, err: io.ErrClosedPipe}); err != io.ErrClosedPipe {
+			t.Errorf("%q: %v", say, err)
+		}
 	}
 }
 
