@@ -103,25 +103,29 @@ func dial(t *testing.T, network, address string) net.Conn {
 }
 
 func TestCacheFlags(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "none")
+	missing, fifo := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "fifo")
+	filetest.Must(t, syscall.Mkfifo(fifo, 0o600))
 	for args, want := range map[string]string{
-		"-m 64":                                  "-m 64: at least 256 KiB are needed; a unit may be missing, as in 64MiB",
-		"-m 8MiB --max-item 8MiB":                "--max-item 8.00 MiB: at most",
-		"--max-item 1":                           "--max-item 1 B: at least 1 KiB",
-		"--buffers 1MiB":                         "--buffers 1.00 MiB: at least 2.02 MiB with --max-item 1.00 MiB",
-		"-c 0":                                   "--max-conns 0: at least 1",
-		"-m 7EiB":                                "-m 7.00 EiB, --buffers 224 PiB, --max-item 1.00 MiB, --max-conns 1024: more than",
-		"-m 1MiB --max-item 1EiB":                "--max-item 1.00 EiB, --max-conns 1024: more than",
-		"--buffers 7EiB":                         "--buffers 7.00 EiB, --max-item 1.00 MiB, --max-conns 1024: more than",
-		"-c 9223372036854775807":                 "--max-conns 9223372036854775807: more than",
-		"--idle=-1s":                             "neither may be negative",
-		"--write-timeout 0s":                     "and the latter not 0",
-		"--snapshot-every 1s":                    "--snapshot-every 1s: it may not be negative, and needs --snapshot",
-		"--snapshot x --snapshot-every=-1s":      "--snapshot-every -1s: it may not be negative",
-		"--tls-cert x":                           "--tls-cert and --tls-key belong together",
-		"--tls-cert " + missing + " --tls-key x": "--tls-cert: open",
-		"-l nowhere":                             "-l: listen tcp",
-		"-s " + missing + "/x":                   "-s: listen unix",
+		"-m 64":                                       "-m 64: at least 256 KiB are needed; a unit may be missing, as in 64MiB",
+		"-m 8MiB --max-item 8MiB":                     "--max-item 8.00 MiB: at most",
+		"--max-item 1":                                "--max-item 1 B: at least 1 KiB",
+		"--buffers 1MiB":                              "--buffers 1.00 MiB: at least 2.02 MiB with --max-item 1.00 MiB",
+		"-c 0":                                        "--max-conns 0: at least 1",
+		"-m 7EiB":                                     "-m 7.00 EiB, --buffers 224 PiB, --max-item 1.00 MiB, --max-conns 1024: more than",
+		"-m 1MiB --max-item 1EiB":                     "--max-item 1.00 EiB, --max-conns 1024: more than",
+		"--buffers 7EiB":                              "--buffers 7.00 EiB, --max-item 1.00 MiB, --max-conns 1024: more than",
+		"-c 9223372036854775807":                      "--max-conns 9223372036854775807: more than",
+		"--idle=-1s":                                  "neither may be negative",
+		"--write-timeout 0s":                          "and the latter not 0",
+		"--snapshot-every 1s":                         "--snapshot-every 1s: it may not be negative, and needs --snapshot",
+		"--snapshot x --snapshot-every=-1s":           "--snapshot-every -1s: it may not be negative",
+		"--tls-cert x":                                "--tls-cert and --tls-key belong together",
+		"--tls-cert " + missing + " --tls-key x":      "--tls-cert: open",
+		"-l nowhere":                                  "-l: listen tcp",
+		"-s " + missing + "/x":                        "-s: listen unix",
+		"-l 127.0.0.1:0 --snapshot /dev/null":         "--snapshot: create /dev/null: not a regular file",
+		"-l 127.0.0.1:0 --snapshot " + fifo:           "--snapshot: create " + fifo + ": not a regular file",
+		"-l 127.0.0.1:0 --snapshot /dev/fd/1":         "--snapshot: create /dev/fd/1: not a regular file",
 		"-l 127.0.0.1:0 --snapshot " + missing + "/x": "--snapshot: create " + missing + "/x: no such file",
 	} {
 		code, out, err := command(t.Context(), append([]string{"cache"}, strings.Fields(args)...)...)

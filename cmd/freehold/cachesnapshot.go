@@ -47,19 +47,31 @@ func (s *snapshots) mayWrite() error {
 	return f.Close()
 }
 
-// create begins a file that only its owner may read, since keys and values may be private.
+// create begins a file that only its owner may read, since keys and values may be private. It must be a
+// regular file, which a complete snapshot can replace.
 func (s *snapshots) create() (*atomicfile.File, error) {
 	const mode = 0o600
-	if info, err := os.Stat(s.path); err == nil && info.Mode().IsRegular() {
+	notRegular := &os.PathError{Op: "create", Path: s.path, Err: errors.New("not a regular file")}
+	if info, err := os.Stat(s.path); err == nil {
+		if !info.Mode().IsRegular() {
+			return nil, notRegular
+		}
 		os.Chmod(s.path, mode) // the new file takes it over
 	}
 	f, err := atomicfile.Create(s.path)
-	if err == nil && !f.InPlace() {
-		if err = f.Chmod(mode); err != nil {
-			f.Close()
-		}
+	if err != nil {
+		return nil, err
 	}
-	return f, err
+	if f.InPlace() { // a descriptor
+		err = notRegular
+	} else {
+		err = f.Chmod(mode)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // load fills the cache from the file. Without a file, the cache begins empty. With a damaged file
