@@ -19,12 +19,14 @@ const relative = 30 * 24 * 60 * 60
 // ttl converts an exptime of the protocol to a TTL. 0 means forever in both.
 func ttl(exptime int64) time.Duration {
 	if exptime > relative {
-		exptime = max(min(exptime-time.Now().Unix(), 1<<31), 0)
-		if exptime == 0 {
-			return expired
-		}
+		exptime = min(exptime-time.Now().Unix(), 1<<31)
+	} else if exptime == 0 {
+		return 0
 	}
-	return max(time.Duration(exptime)*time.Second, expired)
+	if exptime <= 0 {
+		return expired
+	}
+	return time.Duration(exptime) * time.Second
 }
 
 // flagBits are the client's bits of an entry's flags. The server has the others.

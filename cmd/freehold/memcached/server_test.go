@@ -400,6 +400,27 @@ func TestStatsConns(t *testing.T) {
 	})
 }
 
+// stats reset and stats count sessions that go on.
+func TestResetOfOpenSessions(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		c := p.dial()
+		ask(t, c, "set a 0 0 1\r\n1\r\n")
+		if n := statOf(t, s, "cmd_set"); n != 1 {
+			t.Errorf("%d sets of 1", n)
+		}
+		talk(t, s, "stats reset\r\n")
+		if n := statOf(t, s, "cmd_set"); n != 0 {
+			t.Errorf("%d sets after a reset", n)
+		}
+		ask(t, c, "set a 0 0 1\r\n1\r\n")
+		c.Close()
+		synctest.Wait()
+		if n := statOf(t, s, "cmd_set"); n != 1 {
+			t.Errorf("%d sets of 1 after a reset, when the client has left", n)
+		}
+	})
+}
+
 // A tired listener fails: with temporary errors first, whose number it counts down, and then for
 // good.
 type tired struct {
