@@ -9,9 +9,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// A block that is free in its span is allocated though there is no memory for a magazine to carry
-// others with it.
-func TestFreeBlocksAreAllocatedWithoutAMagazine(t *testing.T) {
+// Blocks are allocated from their span and return to it though there is no memory for a magazine.
+func TestBlocksWithoutAMagazine(t *testing.T) {
 	m := newMachine(t, pages.Options{MaxBytes: 4 << 20}, 1)
 	p := m.processors[0]
 	var live [][]byte
@@ -37,6 +36,10 @@ func TestFreeBlocksAreAllocatedWithoutAMagazine(t *testing.T) {
 		if _, err := p.tryAlloc(24); err != nil {
 			t.Fatalf("block %d of 2500 that are free: %v", i, err)
 		}
+	}
+	n := m.Holding(class, 0)
+	if p.free(live[1]); m.Holding(class, 0).Free != n.Free+1 || m.Holding(class, 0).Frees != n.Frees+1 {
+		t.Errorf("%+v before a free, and %+v after it", n, m.Holding(class, 0))
 	}
 	for _, addr := range objects {
 		m.below.FreeObject(addr, size)
