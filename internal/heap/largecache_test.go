@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -93,32 +94,76 @@ func TestRunServesNoBadArguments(t *testing.T) {
 	o.Close()
 }
 
-// The newest runs stay, up to the room for them.
-func TestNewRunsReplaceOldOnes(t *testing.T) {
+// A cache that keeps runs of random lengths, beside a model of its stacks. The newest run is kept if
+// it is not too long for any. A full cache evicts runs of that length first, and others until an
+// eighth is free, and no more of them than that takes.
+func TestLargeCacheLikeAModel(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := keeping(t, h)
-	var all [][]byte
-	for n := range 60 { // 23 MiB
-		all = append(all, allocOn(t, o, max(64<<10, 1<<20-n*pages.PageBytes*4), 1, false))
-	}
-	most, _ := mostLarge(&h.pages) // more than minKeptBytes with one processor
-	for _, b := range all {
-		o.Free(b)
-		h.check(t)
-		if kept := o.kept(); kept.Bytes > most*pages.PageBytes && kept.Blocks > 1 {
-			t.Errorf("too many runs are kept: %+v", kept)
+	for seed, bounds := range [][2]uintptr{{64, 128}, {64, 32}, {100, 100}, {8, 128}, {0, 0}} {
+		l := largeCache{most: bounds[0], longest: bounds[1]}
+		r := rand.New(rand.NewPCG(uint64(seed), 0))
+		lengths := []uintptr{1, 5, 8, 9, 33, 128}
+		model := map[uintptr][]*pages.Span{}
+		held := uintptr(0)
+		for step := range 2000 {
+			n := lengths[r.IntN(len(lengths))]
+			stack := model[n]
+			if r.IntN(3) == 0 { // Alloc
+				s := l.find(n*pages.PageBytes, 1)
+				if (s == nil) != (len(stack) == 0) || s != nil && s != stack[len(stack)-1] {
+					t.Fatalf("seed %d, step %d: found %v of %d runs", seed, step, s, len(stack))
+				}
+				if s != nil {
+					l.take(s, n*pages.PageBytes)
+					model[n] = stack[:len(stack)-1]
+					held -= n
+					h.pages.FreeBlock(s.Base, s.Size)
+				}
+				continue
+			}
+			s, err := h.pages.AllocBlock(n*pages.PageBytes, 1, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fits, room := n <= l.longest, held+n <= l.most || held == 0
+			evicted := l.evict(n)
+			var last *pages.Span
+			for at := evicted; at != 0; at = pages.SpanPtr(at).Next { // the last evicted run first
+				e := pages.SpanPtr(at)
+				of := model[e.Pages()]
+				if last == nil {
+					last = e
+				}
+				if i := slices.Index(of, e); i < 0 || e.Pages() != n && *l.stack(n) != 0 {
+					t.Fatalf("seed %d, step %d: evicts %d pages for %d", seed, step, e.Pages(), n)
+				}
+				model[e.Pages()] = slices.DeleteFunc(of, func(s *pages.Span) bool { return s == e })
+				held -= e.Pages()
+			}
+			enough := l.most - l.most/evictShare
+			if (last == nil) != (!fits || room) || last != nil && (held > 0 && held+n > enough || held+last.Pages()+n <= enough) {
+				t.Fatalf("seed %d, step %d: %d pages are left of %d for %d", seed, step, held, l.most, n)
+			}
+			if l.hasRoom(n) != fits {
+				t.Fatalf("seed %d, step %d: keeps %d pages beside %d of %d: %v", seed, step, n, held, l.most, !fits)
+			}
+			if fits {
+				s.Claim(s.Base, s.Size)
+				l.keep(s)
+				model[n] = append(model[n], s)
+				held += n
+			} else {
+				h.pages.FreeBlock(s.Base, s.Size)
+			}
+			h.pages.FreeRuns(evicted)
+			if err := l.verify(h.pages.ID); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
 		}
-		c := allocOn(t, o, len(b), 1, false)
-		if small.AddrOf(c) != small.AddrOf(b) {
-			t.Errorf("%d bytes: the newest run is not kept", len(b))
+		for _, at := range l.stacks {
+			h.pages.FreeRuns(at)
 		}
-		o.Free(c)
 	}
-	if kept := o.kept(); kept.Bytes < minKeptBytes/2 {
-		t.Errorf("few runs are kept: %+v", kept)
-	}
-	o.Close()
-	h.check(t)
 }
 
 func TestShareOfRuns(t *testing.T) {
@@ -136,90 +181,6 @@ func TestShareOfRuns(t *testing.T) {
 		if most, longest := mostKeptBytes(tt.committed, tt.limit, tt.processors); most != tt.most || longest != tt.longest {
 			t.Errorf("%+v: a cache keeps %d bytes, or a run of %d", tt, most, longest)
 		}
-	}
-}
-
-// A full cache evicts runs of the length that is freed first, and some more than it must.
-func TestFullCacheEvicts(t *testing.T) {
-	const a, b = 64 << 10, 72 << 10 // eight of a are minKeptBytes
-	for _, tt := range []struct {
-		kept   []int
-		freed  int
-		counts [2]int
-	}{
-		{[]int{a, a, a, a, a, a, a, a}, a, [2]int{7, 0}},
-		{[]int{a, a, a, a, b, b, b}, b, [2]int{4, 2}},
-	} {
-		h := newHeap(t, Options{})
-		o := newProcessor(h)
-		freed := allocOn(t, o, tt.freed, 1, false)
-		o.Free(allocOn(t, o, 128, 1, false)) // makes the cache
-		var all [][]byte
-		for _, size := range tt.kept {
-			all = append(all, allocOn(t, o, size, 1, false))
-		}
-		for _, block := range append(all, freed) {
-			o.Free(block)
-		}
-		var counts [2]int
-		for i, size := range []uintptr{a, b} {
-			for at := *o.cache().large.stack(size / pages.PageBytes); at != 0; at = pages.SpanPtr(at).Next {
-				counts[i]++
-			}
-		}
-		if counts != tt.counts {
-			t.Errorf("%v, then %d: %v runs are kept, want %v", tt.kept, tt.freed, counts, tt.counts)
-		}
-		o.Close()
-	}
-}
-
-// A run that is longer than several may be together is kept alone.
-func TestLongRunIsKeptAlone(t *testing.T) {
-	h := newHeap(t, Options{})
-	o := keeping(t, h, 64<<10, 64<<10)
-	sizes := []int{minKeptBytes + 1, 1 << 20, 64 << 10, 1 << 20}
-	var all [][]byte
-	for _, size := range sizes {
-		all = append(all, allocOn(t, o, size, 1, false))
-	}
-	for _, b := range all {
-		size := pages.RoundUp(uintptr(len(b)), pages.PageBytes)
-		o.Free(b)
-		if kept := o.kept(); kept.Blocks != 1 || kept.Bytes != size {
-			t.Errorf("after Free of %d bytes a cache has %+v", size, kept)
-		}
-		h.check(t)
-	}
-	o.Close()
-}
-
-// A run that is too long for the cache evicts none.
-func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
-	const limit = 256 << 10 // of what a cache keeps
-	for _, tt := range []struct {
-		o     Options
-		kept  []int
-		freed int
-	}{
-		{Options{MaxBytes: keptShare * runtime.NumCPU() * limit}, []int{200 << 10}, limit + 1},
-		{Options{}, []int{1 << 20}, 1<<20 + 1},
-		{Options{}, []int{256 << 10, 256 << 10}, 1<<20 + 1},
-	} {
-		h := newHeap(t, tt.o)
-		o := keeping(t, h)
-		freed := allocOn(t, o, tt.freed, 1, false)
-		var all [][]byte
-		for _, size := range tt.kept {
-			all = append(all, allocOn(t, o, size, 1, false))
-		}
-		for _, b := range append(all, freed) {
-			o.Free(b)
-		}
-		if n := o.kept().Blocks; n != len(tt.kept) {
-			t.Errorf("%+v: %d runs are kept, want %d", tt.o, n, len(tt.kept))
-		}
-		o.Close()
 	}
 }
 
