@@ -32,8 +32,8 @@
 //	scavenge.go, walk.go               ticks, Trim; visits to every block
 //	reclaim.go                         memory given back for a request that was refused
 //	stats.go                           figures
-//	caches.go                          all caches
-//	cache.go, largecache.go            the cache of a slot that is held
+//	cache.go                           the caches of all slots
+//	largecache.go                      the kept runs of one cache
 //	misuse.go, watched.go, registry.go messages, watched blocks, open heaps
 //
 // # Locks
