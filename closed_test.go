@@ -1,4 +1,4 @@
-// Closed: what the calls of a closed allocator do, the same for all of them.
+// Closed: the behaviour of a closed allocator's calls, the same for all allocators.
 
 package freehold_test
 

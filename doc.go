@@ -32,15 +32,15 @@
 //
 // # Words
 //
-//   - A block is what [Allocator.Alloc] returns: a []byte with len equal to
-//     cap, so that append never writes into a neighbouring block.
+//   - A block is a []byte that [Allocator.Alloc] returns. Its len is its cap, so
+//     append never writes into a neighbouring block.
 //   - An allocator allocates and frees blocks. A wrapper is an allocator that
 //     gets its blocks from another one, called next.
 //   - The collector manages the Go heap. Off-heap memory is all other memory.
 //   - A page is the operating system's unit of memory. To reserve is to take
 //     addresses, to commit is to back them with memory, to decommit is to return
 //     that memory, and to release is to return the addresses.
-//     What an arena or a pool has reserved is what it holds from its parent.
+//     The reserved memory of an arena or a pool is the memory that it holds from its parent.
 //
 // # Lifetimes
 //
@@ -56,10 +56,11 @@
 // live as long as it does. So are the results of Get of a [Ptr], [Slice] or
 // [String]. The collector does not know blocks: an unreferenced block is a leak.
 //
-// What a container returns is valid as its methods say, and no longer than its memory.
+// The methods of a container say how long their results are valid. None outlives the
+// container's memory.
 //
-// After Close of a heap, arena or pool, calls panic that allocate, resize or
-// free a block or change the allocator in another way: Alloc of size 0, Trim and
+// After Close of a heap, arena or pool, each call that allocates, resizes or frees a
+// block, or changes the allocator in another way, panics: Alloc of size 0, Trim and
 // Reset too. Close, Free of nil and calls that only report still work: Stats, Live,
 // Owns, GoodSize, String.
 //
@@ -79,28 +80,29 @@
 // Each wrapper adds one feature to any allocator. They combine in any order:
 //
 //   - [NewLimit]: a maximum of live bytes.
-//   - [NewTagged]: the number of live blocks and bytes, also by what they are for, and names
-//     for that in profiles.
+//   - [NewTagged]: the number of live blocks and bytes by purpose, and a label for the
+//     purpose in profiles.
 //   - [NewFallback]: a second allocator for when the first is out of memory.
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //
 // Containers keep their data in memory of any of these: packages hashmap and btree have
 // maps, cache has caches within a bound, intern has sets of strings, and vector has growing arrays.
-// docs/maps.md says which to take, and how long what they return is valid.
+// docs/maps.md helps to choose, and says how long results are valid.
 //
 // # Errors and panics
 //
 // If memory runs out, calls return an error that matches [ErrOutOfMemory]: the
-// operating system refused, a limit was reached, or a size overflowed. Nothing
-// has changed then.
+// operating system refused, a limit was reached, or a size overflowed. The call has
+// changed nothing.
 //
 // Misuse panics with a message that begins with "freehold: ": a negative size, an
 // alignment that is not a power of two, a type with Go pointers or, where the
 // allocator can tell, a block that it did not allocate or that was freed before.
-// Use after Free is not detected in a normal run: it reads or writes whatever is
-// there by then. The environment variable FREEHOLD_DEBUG, which package track
-// documents, finds it without a rebuild: FREEHOLD_DEBUG=guard at the access,
-// FREEHOLD_DEBUG=poison writes. FREEHOLD_DEBUG=leak reports what was never freed.
+// Use after Free is not detected in a normal run: it reads or writes the memory's new
+// contents. The environment variable FREEHOLD_DEBUG, which package track documents,
+// detects it without a rebuild: FREEHOLD_DEBUG=guard stops at the access, and
+// FREEHOLD_DEBUG=poison finds writes later. FREEHOLD_DEBUG=leak reports memory that was
+// never freed.
 // Package alloctest finds leaks and misuse in tests. Builds with -race allocate
 // from Go memory, which the race detector sees.
 package freehold

@@ -164,7 +164,7 @@ func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
 	freehold.NewFallback(valued{Owner: h}, valued{Owner: other})
 }
 
-// GoodSize of a Fallback is that of the first allocator with a block of the size.
+// GoodSize of a Fallback comes from the first allocator with a block of the size.
 func TestGoodSizeThroughTiers(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// A heap conforms if FREEHOLD_DEBUG has all of its blocks guarded, or some.
+// A heap conforms if FREEHOLD_DEBUG guards all of its blocks, or some.
 func TestHeapConformsWithGuards(t *testing.T) {
 	if !watch.CanGuard || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no guards or no processes here")

@@ -24,14 +24,16 @@ type HeapOptions struct {
 
 	// MaxBytes is a hard limit, in bytes, on the memory that the heap holds
 	// from the operating system, its own bookkeeping included: Stats.Committed
-	// never exceeds it. 0 means no limit; a negative value panics. Before it
-	// refuses a block, the heap gives back free pages, and the free blocks of
-	// other sizes and processors. For the latter it looks at most once in 10 ms,
-	// or when it has refused blocks for a 32nd of the limit, and only if they are
-	// a 32nd of it, or 10 ms after it took the last. So refusals to a caller that
-	// then frees, such as a cache, stay cheap. Each block size in use
-	// takes a span of about 32 KiB: the smallest useful limit is about 1 MiB, and
-	// several MiB for mixed sizes.
+	// never exceeds it. 0 means no limit; a negative value panics. Each block size
+	// in use takes a span of about 32 KiB, so the smallest useful limit is about
+	// 1 MiB, and several MiB for mixed sizes.
+	//
+	// Before it refuses a block, the heap returns free pages to the system. It
+	// also collects the free blocks of other sizes and processors, but not at each
+	// refusal, so that refusals stay cheap for a caller that then frees blocks,
+	// such as a cache. It looks for them once in 10 ms, or once it has refused
+	// blocks for a 32nd of the limit. It collects them if they are a 32nd of the
+	// limit, or if the last collection was 10 ms ago.
 	//
 	// Mixed sizes fragment memory, so a cache that evicts until a value fits may
 	// evict far more than its size. Limit the evictions, or use a heap or a pool
@@ -40,15 +42,15 @@ type HeapOptions struct {
 	//
 	// Under mlockall, the limit also bounds the resident part of memory that the
 	// heap takes from then on (Linux 5.4; returning it needs 5.18). Call mlockall
-	// before the first block or with MCL_ONFAULT: otherwise it makes every page
-	// that the heap has or may use resident, beyond what is counted.
+	// before the first block or with MCL_ONFAULT. Otherwise it makes every page
+	// that the heap may use resident, counted or not.
 	MaxBytes int
 
 	// Decay is how long the heap keeps unused memory before it returns it to the
 	// operating system. 0 means one second; a negative value means that only Trim
 	// returns memory. Free runs of 8 MiB and more are returned sooner: after a
-	// tenth to a fifth of Decay without an allocation of that size, unless memory
-	// of that size was recently needed again within one Decay.
+	// tenth to a fifth of Decay without such a large allocation. They wait longer
+	// if memory that was returned early was needed again within one Decay.
 	Decay time.Duration
 
 	// WholePages makes each block whole pages of 8 KiB, and returns its memory to
@@ -62,7 +64,7 @@ type HeapOptions struct {
 	// page makes the 2 MiB around it resident, used or not; neither Stats nor
 	// MaxBytes counts that. The same happens without HugePages if
 	// /sys/kernel/mm/transparent_hugepage/enabled is "always". To avoid it, set
-	// that to "madvise" or call prctl(PR_SET_THP_DISABLE).
+	// it to "madvise" or call prctl(PR_SET_THP_DISABLE).
 	HugePages bool
 }
 
@@ -71,10 +73,12 @@ type HeapOptions struct {
 //
 // Blocks up to 32 KiB are rounded up to a size class and cost two bytes of
 // bookkeeping each. From 128 B on, rounding wastes an eighth at most and 4% on
-// average. Larger blocks are rounded up to a multiple of 8 KiB. Alloc and Free of
-// a small block usually take no lock, nor do those of a block of up to 1 MiB whose
-// processor has just freed one of as many pages. Otherwise large blocks take the heap's
-// lock (go run ./lab bench --loads pair). Neither allocates on the Go heap.
+// average. Larger blocks are rounded up to a multiple of 8 KiB.
+//
+// Alloc and Free of a small block usually take no lock. A block of up to 1 MiB takes none
+// either if its processor has just freed one with equally many pages. Other large blocks
+// take the heap's lock (go run ./lab bench --loads pair). Neither call allocates on the
+// Go heap.
 //
 // Freed memory is reused at once. It is returned to the operating system after
 // HeapOptions.Decay without use. Free and Resize panic for a slice that is not
@@ -113,9 +117,10 @@ var wholePages = sync.OnceValue(func() *Heap {
 // Its Close panics.
 func Pages() *Heap { return wholePages() }
 
-// NewHeap returns an empty heap. It takes no off-heap memory before the first block,
-// and on the Go heap 19 KiB, or 20 KiB with 17 to 64 processors. Close returns its
-// memory; a heap dropped without Close keeps it, and FREEHOLD_DEBUG=leak reports it.
+// NewHeap returns an empty heap. It takes no off-heap memory before the first block. On
+// the Go heap it takes about 21 KiB, and 5 KiB more for each further group of 8 to 15
+// processors. Close returns its memory; a heap dropped without Close keeps it, and
+// FREEHOLD_DEBUG=leak reports it.
 func NewHeap(o *HeapOptions) *Heap {
 	if o == nil {
 		o = &HeapOptions{}
@@ -146,9 +151,9 @@ func (h *Heap) Alloc(size, align int) ([]byte, error) {
 }
 
 // Zeroed implements [Allocator]. It does not clear memory fresh from the operating
-// system. Of used memory of 1 MiB to 1 GiB, on Linux it clears only resident pages; a
-// larger run it returns to the system instead. A large block that is used in part
-// therefore costs only the part used, each time.
+// system. On Linux, in used memory of 1 MiB to 1 GiB, it clears only resident pages; a
+// larger run is returned to the system instead. So a large block that is used in part
+// costs only the used part, each time.
 func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 	return heap.Fast.Alloc(&h.h, size, align, true, 0)
 }
@@ -195,7 +200,7 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 func (h *Heap) FreePointer(p unsafe.Pointer) { h.h.FreePointer(p) }
 
 // UsableSize returns the number of usable bytes in the block at p, at least the
-// size requested; 0 for nil. It panics if p is not a live block.
+// requested size; 0 for nil. It panics if p is not a live block.
 func (h *Heap) UsableSize(p unsafe.Pointer) int { return h.h.UsableSize(p) }
 
 // Trim returns all memory without a live block to the operating system. It drains

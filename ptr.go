@@ -21,8 +21,8 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// checksReferences has PtrTo, SliceOf and StringOf look for Go memory, as a mode of
-// FREEHOLD_DEBUG asks.
+// checksReferences tells PtrTo, SliceOf and StringOf to look for Go memory: a mode of
+// FREEHOLD_DEBUG is on.
 var checksReferences = watch.ChecksReferences()
 
 // mustBeOffHeap panics, in the name of the function fn, if addr is in Go memory.
@@ -35,8 +35,8 @@ func mustBeOffHeap(fn string, addr uintptr) {
 	}
 }
 
-// poisonedAddr is a word of freed memory in mode poison. On 64 bits it is no address; on 32
-// bits it might be one, and is not looked for.
+// poisonedAddr is a word of freed memory in mode poison. On 64 bits it is no address. On 32
+// bits it might be one, so it is not checked there.
 const poisonedAddr = uintptr(0xDB * (^uintptr(0) / 0xFF) * (^uintptr(0) >> 63))
 
 // Ptr refers to an off-heap T and may itself be stored off-heap. It is one word;
@@ -53,8 +53,8 @@ type Ptr[T any] struct {
 // PtrTo returns a reference to *p, a value from [New] or a part of a block, such as
 // an element of a slice from [MakeSlice]. It is valid as long as p is. PtrTo(nil)
 // is the zero Ptr. With FREEHOLD_DEBUG=poison, quarantine, guard or leak it panics if p
-// points into the Go heap or a stack, except while an alloctest.Allocator or an
-// arena.NewFixed over Go memory is open, whose blocks are Go memory.
+// points into the Go heap or a stack. It does not panic while an alloctest.Allocator or an
+// arena.NewFixed over Go memory is open, since their blocks are Go memory.
 func PtrTo[T any](p *T) Ptr[T] {
 	if checksReferences {
 		mustBeOffHeap("PtrTo", uintptr(unsafe.Pointer(p)))
@@ -62,9 +62,8 @@ func PtrTo[T any](p *T) Ptr[T] {
 	return Ptr[T]{addr: uintptr(unsafe.Pointer(p))}
 }
 
-// Get returns the pointer that p was made from, or nil for the zero Ptr. It costs
-// one load: after the T is freed, the result points to freed
-// memory.
+// Get returns the pointer that p was made from, or nil for the zero Ptr. It costs one load
+// and checks nothing: after the T is freed, the result points to freed memory.
 func (p Ptr[T]) Get() *T {
 	if poisonedAddr != 0 && p.addr == poisonedAddr {
 		panic("freehold: Ptr.Get: use after free: the Ptr is in freed memory, which mode poison has filled with 0xdb")

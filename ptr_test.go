@@ -182,7 +182,7 @@ func TestReferencesToGoMemoryPanicInDebugModes(t *testing.T) {
 		name, _, _ := strings.Cut(fn, " ")
 		panics.Want(t, "freehold: "+name+": 0x..."+advice+"...", refer)
 	}
-	// Neither freehold's memory nor that of others is Go's, nor are constants.
+	// Neither freehold's memory nor other off-heap memory is Go's, nor are constants.
 	foreign := freehold.Must(vm.Reserve(vm.PageBytes(), vm.PageBytes()))
 	if err := vm.Commit(foreign, vm.PageBytes()); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import "github.com/freehold-go/freehold/internal/heap"
 // goroutines allocate and free, each figure may be off by the calls in progress
 // and by a few dozen blocks of each class.
 //
-// Committed is what HeapOptions.MaxBytes limits: whole pages of 8 KiB, and to the byte the
+// HeapOptions.MaxBytes limits Committed. It is the sum of whole pages of 8 KiB and of the
 // heap's part of the tables that all heaps share, so it is no multiple of a page.
 // Resident is at most Committed. Neither includes the memory that huge pages make
 // resident around a page in use: see HeapOptions.HugePages.
@@ -34,7 +34,7 @@ type Stats struct {
 
 	Guarded       int    // live blocks that are guarded: see track.SetGuardRate; part of Live
 	GuardedEver   uint64 // blocks guarded so far
-	GuardsSkipped uint64 // blocks so far that were to be guarded, and were not: no budget, no memory, too large
+	GuardsSkipped uint64 // blocks so far that were chosen but not guarded: no budget, no memory, too large
 
 	Classes []ClassStats // by block size; empty classes are left out
 }
@@ -43,7 +43,7 @@ type Stats struct {
 type ClassStats struct {
 	BlockSize int // bytes of a block
 	Live      int // live blocks
-	Cached    int // free blocks in processors' caches, in a Cache, or in stock for these
+	Cached    int // free blocks in processors' caches and in depots
 	Free      int // free blocks in spans
 	Spans     int // spans: runs of pages cut into blocks of this size
 }
@@ -101,7 +101,7 @@ func statsOf(s heap.Stats) Stats {
 //		total.Committed += st.Committed
 //	}
 //
-// In FREEHOLD_DEBUG=leak a heap dropped without Close is left out once that was reported.
+// With FREEHOLD_DEBUG=leak, a heap dropped without Close is left out after its report.
 //
 // It costs a call of Stats for each heap. NewHeap and Close block while it runs.
 func AllStats() []Stats {

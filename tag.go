@@ -21,7 +21,7 @@ import (
 // maxTags is the most accounts. The tags beyond them share the account of otherTags.
 const maxTags = 1 << 12
 
-// otherTags is the tag that stands in AllTags for all tags without an account of their own.
+// otherTags is the tag in AllTags for all tags without an account of their own.
 const otherTags = "(other)"
 
 // Tagged allocates from another allocator, and counts the blocks under a tag that names their

@@ -41,7 +41,7 @@ func TestTaggedConforms(t *testing.T) {
 	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
-// A tag counts its blocks and those of the tags below, and Tagged of one tag count
+// A tag counts its blocks and the blocks of the tags below, and Tagged of one tag count
 // together.
 func TestTagsCount(t *testing.T) {
 	next := newRoomy(t)

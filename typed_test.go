@@ -398,7 +398,7 @@ func TestAppendErrorLeavesTheSliceAlone(t *testing.T) {
 }
 
 // TestAppendTakesWhatFits: where there is no room for the usual growth, a block grows by
-// a quarter of it, a sixteenth and so on, down to what is needed.
+// a quarter of it, a sixteenth and so on, down to the needed bytes.
 func TestAppendTakesWhatFits(t *testing.T) {
 	for _, tt := range []struct{ maxBytes, capacity int }{ // the copy needs room for 40 bytes and the capacity
 		{120, 80}, {119, 50}, {90, 50}, {89, 43}, {83, 43}, {82, 41}, {81, 41}, {80, 0},
