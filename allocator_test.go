@@ -22,8 +22,8 @@ func TestReallocChecksTheAlignment(t *testing.T) {
 	a.Free(b) // it is as it was
 }
 
-// The bytes that ReallocZeroed adds to a block are zero, where the block moves, grows in place, or grows
-// again after it shrank; the kept bytes are unchanged.
+// The bytes that ReallocZeroed adds to a block are zero, where the block moves, grows in place, or
+// grows again after it shrank; the kept bytes are unchanged.
 func TestReallocZeroed(t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

@@ -84,7 +84,8 @@ func TestWrappersCountWhileNextWorks(t *testing.T) {
 }
 
 // A limit is never passed, no count is lost, and requests that fit never fail because of others
-// that do not. With more threads than processors, the system interrupts one between a load and a store.
+// that do not. With more threads than processors, the system interrupts one between a load and a
+// store.
 func TestLimitLosesNoCount(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
 	pairs := 100_000

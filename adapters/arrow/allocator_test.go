@@ -156,7 +156,8 @@ func (r *recorder) Errorf(format string, args ...any) {
 }
 func (r *recorder) Cleanup(f func()) { r.end = f }
 
-// A record that nobody released is named with the code that built it, and a buffer that is released twice is a panic.
+// A record that nobody released is named with the code that built it, and a buffer that is released
+// twice is a panic.
 func TestLeakAndDoubleFree(t *testing.T) {
 	notes := &recorder{T: t}
 	mem := freeholdarrow.New(alloctest.New(notes))
@@ -173,7 +174,8 @@ func TestLeakAndDoubleFree(t *testing.T) {
 	panics.Want(t, "freehold: arrow.New: next is nil", func() { freeholdarrow.New(nil) })
 }
 
-// Record batches of 100,000 rows, 3.4 MB each, one after another: built, written as ipc and released.
+// Record batches of 100,000 rows, 3.4 MB each, one after another: built, written as ipc and
+// released.
 func BenchmarkBatches(b *testing.B) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

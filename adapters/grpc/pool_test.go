@@ -40,7 +40,8 @@ func Example() {
 	// 0
 }
 
-// connect returns a client of a server that sends back what it gets, once or as often as it can. Both receive into pool.
+// connect returns a client of a server that sends back what it gets, once or as often as it can.
+// Both receive into pool.
 func connect(t testing.TB, pool mem.BufferPool) *grpc.ClientConn {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -106,7 +107,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Streams that are cancelled, that end by a deadline, and whose connection is closed leave buffers unread on both sides. All come back.
+// Streams that are cancelled, that end by a deadline, and whose connection is closed leave buffers
+// unread on both sides. All come back.
 func TestStreamsThatEndEarly(t *testing.T) {
 	counted := freehold.NewTagged(alloctest.New(t), "streams")
 	pool := freeholdgrpc.New(counted)
@@ -208,7 +210,8 @@ func TestDroppedBuffers(t *testing.T) {
 	}
 }
 
-// A collection during a Put, whose caller has dropped the buffer already, does not free it a second time.
+// A collection during a Put, whose caller has dropped the buffer already, does not free it a second
+// time.
 func TestCollectionDuringPut(t *testing.T) {
 	limit := freehold.NewLimit(freehold.Default(), 1<<20)
 	pool := freeholdgrpc.New(limit)

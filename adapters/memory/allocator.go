@@ -1,22 +1,25 @@
 // Allocator: the interface of modernc.org/memory on a heap.
 
-// Package memory takes the place of modernc.org/memory, from which modernc.org/libc, and thus all C that modernc.org
-// translates to Go, has its memory:
+// Package memory replaces modernc.org/memory, the allocator of modernc.org/libc and so of all C
+// that modernc.org translates to Go:
 //
 //	go mod edit -replace modernc.org/memory=../freehold/adapters/memory     # a clone
 //	go mod tidy
 //
-// From the first release on the path may be github.com/freehold-go/freehold/adapters/memory@v0.1.0.
+// After the first release the path may be github.com/freehold-go/freehold/adapters/memory@v0.1.0.
 //
-// The program needs no other change. What C allocates by malloc are then blocks of a freehold heap, which profiles and package track show as
-// "modernc.org/memory". Blocks have their size, where modernc.org/memory rounds up to a power of two, and memory that was freed
-// goes back to the system after a second, where it keeps up to as much as was ever live.
+// The program needs no other change. C's malloc then returns blocks of a freehold heap, which
+// profiles and package track show as "modernc.org/memory".
 //
-// A free of what is not a live block, freed twice for example, is a panic that names the mistake. It is undetected otherwise.
+//   - A block takes its own size; modernc.org/memory rounds up to a power of two.
+//   - Freed memory goes back to the system after a second; modernc.org/memory keeps up to its peak.
+//   - A wrong free, such as a double free, is a panic that names the mistake; modernc.org/memory
+//     does not detect it.
 //
 // # A limit
 //
-// [Options] is how heaps are made. A limit is set before libc allocates, in the init of a package whose path sorts before modernc.org:
+// [Options] configures the heaps. Set a limit before libc allocates, in the init of a package whose
+// path sorts before modernc.org:
 //
 //	func init() { memory.Options.MaxBytes = 1 << 30 } // import "modernc.org/memory"
 //
@@ -24,11 +27,11 @@
 //
 // # When not to use it
 //
-// SQLite alone is better served by adapters/sqlite, which takes a heap of yours and needs no replace. Libraries cannot use this:
-// a replace is of the main module.
+// For SQLite alone, adapters/sqlite is better: it takes a heap of yours and needs no replace.
+// Libraries cannot use this package, since only the main module's replace counts.
 //
-// Tests with -race need -gcflags=all=-d=checkptr=0: the race detector sees freehold's memory because it is Go's then, and checkptr
-// stops translated C, which computes with addresses.
+// Tests with -race need -gcflags=all=-d=checkptr=0. In race builds freehold's memory is Go memory,
+// and checkptr stops translated C, which computes with addresses.
 package memory
 
 import (
@@ -39,14 +42,16 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Options is how the heap of an Allocator is made, which its first block does.
+// Options configures the heap of an Allocator, which its first block makes.
 var Options = freehold.HeapOptions{Name: "modernc.org/memory"}
 
-// heaps are those of Allocators with blocks, for UsableSize, which gets none: *freehold.Heap to nothing.
+// heaps has the *freehold.Heap of each Allocator with blocks, as keys, for UsableSize, which gets
+// no Allocator.
 var heaps sync.Map
 
-// Allocator allocates memory from a heap of its own. Its zero value is ready for use. It is not safe for concurrent use, except that
-// blocks of one may be freed while another allocates.
+// Allocator allocates memory from a heap of its own. Its zero value is ready for use. It is not
+// safe for concurrent use, except that blocks of one Allocator may be freed while another one
+// allocates.
 type Allocator struct {
 	Allocs int // live blocks
 	Bytes  int // 0: the heap's figures are in package track
@@ -73,8 +78,9 @@ func (a *Allocator) own() *freehold.Heap {
 	return a.heap
 }
 
-// UintptrMalloc returns the address of a block of size bytes, at a multiple of 16, whose contents are undefined. It is 0 for size 0. It panics if size is
-// negative. The error matches freehold.ErrOutOfMemory.
+// UintptrMalloc returns the address of a block of size bytes, at a multiple of 16, whose contents
+// are undefined. It is 0 for size 0. It panics if size is negative. The error matches
+// freehold.ErrOutOfMemory.
 func (a *Allocator) UintptrMalloc(size int) (uintptr, error) {
 	if size == 0 {
 		return 0, nil
@@ -90,8 +96,9 @@ func (a *Allocator) UintptrCalloc(size int) (uintptr, error) {
 	return a.result(a.own().Calloc(1, size), size)
 }
 
-// UintptrRealloc resizes the block at p to size bytes, moves it if it must, and returns its address. It leaves the block as it
-// is on an error, which a negative size is too. A p of 0 makes it UintptrMalloc, and size 0 UintptrFree. It panics if p is no live block of a.
+// UintptrRealloc resizes the block at p to size bytes, moves it if it must, and returns its
+// address. On an error, such as a negative size, the block is unchanged. A p of 0 makes it
+// UintptrMalloc, and size 0 UintptrFree. It panics if p is no live block of a.
 func (a *Allocator) UintptrRealloc(p uintptr, size int) (uintptr, error) {
 	if p == 0 {
 		return a.UintptrMalloc(size)
@@ -100,7 +107,7 @@ func (a *Allocator) UintptrRealloc(p uintptr, size int) (uintptr, error) {
 		return 0, a.UintptrFree(p)
 	}
 	var r unsafe.Pointer
-	if size > 0 { // libc passes C's sizes of more than an int as negative ones
+	if size > 0 { // libc passes a C size above an int as a negative one
 		r = a.own().ReallocPointer(pointer(p), size)
 	}
 	addr, err := a.result(r, size)
@@ -110,7 +117,8 @@ func (a *Allocator) UintptrRealloc(p uintptr, size int) (uintptr, error) {
 	return addr, err
 }
 
-// UintptrFree frees the block at p. A p of 0 is a no-op. It panics if p is no live block of a. The error is nil.
+// UintptrFree frees the block at p. A p of 0 is a no-op. It panics if p is no live block of a. The
+// error is nil.
 func (a *Allocator) UintptrFree(p uintptr) error {
 	if p != 0 {
 		a.own().FreePointer(pointer(p))
@@ -119,8 +127,8 @@ func (a *Allocator) UintptrFree(p uintptr) error {
 	return nil
 }
 
-// UintptrUsableSize returns the number of bytes that the block at p has, of any Allocator. It is 0 for 0, and for what no heap
-// of an Allocator has.
+// UintptrUsableSize returns the number of bytes that the block at p has, of any Allocator. It is 0
+// for 0, and for an address outside of all Allocators' heaps.
 func UintptrUsableSize(p uintptr) (size int) {
 	if p != 0 {
 		b := unsafe.Slice((*byte)(pointer(p)), 1)

@@ -46,7 +46,8 @@ func Example() {
 	// 0
 }
 
-// Blocks keep their contents through Realloc, those of Calloc are zero, and sizes of 0 are no blocks.
+// Blocks keep their contents through Realloc, those of Calloc are zero, and sizes of 0 are no
+// blocks.
 func TestBlocks(t *testing.T) {
 	var a Allocator
 	defer a.Close()

@@ -1,7 +1,7 @@
 // The tests of modernc.org/memory, and programs that replace it.
 //
-// Tests are in the package itself, since by the replace line it has another path: go mod tidy would want a module of its own for
-// a test that imports it.
+// Tests are in the package itself, since by the replace line it has another path: go mod tidy would
+// want a module of its own for a test that imports it.
 
 package memory
 
@@ -57,7 +57,8 @@ func TestMemorysTests(t *testing.T) {
 	m.Test(t, 17, ".")
 }
 
-// The program in the folder example has the replace line of the package's documentation, to this folder.
+// The program in the folder example has the replace line of the package's documentation, to this
+// folder.
 func TestReplace(t *testing.T) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -75,8 +76,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// SQLite, as modernc.org translates it, passes its tests with the replace line. The one excluded runs itself with -race, and the subtests wait for
-// a timer: see the test of adapters/sqlite.
+// SQLite, as modernc.org translates it, passes its tests with the replace line. The one excluded
+// runs itself with -race, and the subtests wait for a timer: see the test of adapters/sqlite.
 func TestSQLitesTests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes, most of them to build: make test-long")

@@ -4,7 +4,8 @@ package memory
 
 import "unsafe"
 
-// Malloc is [Allocator.UintptrMalloc] as a slice, whose capacity is the block's usable size. It is nil for size 0.
+// Malloc is [Allocator.UintptrMalloc] as a slice, whose capacity is the block's usable size. It is
+// nil for size 0.
 func (a *Allocator) Malloc(size int) ([]byte, error) { return slice(size)(a.UintptrMalloc(size)) }
 
 // Calloc is [Allocator.UintptrCalloc] as a slice. Its bytes up to size are zero.

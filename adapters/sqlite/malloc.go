@@ -1,6 +1,7 @@
 // Malloc: SQLite's allocations off-heap, by SQLITE_CONFIG_MALLOC.
 
-// Package sqlite puts all memory of SQLite, as modernc.org/sqlite translates it to Go, on a freehold heap:
+// Package sqlite puts all memory of SQLite, as modernc.org/sqlite translates it to Go, on a
+// freehold heap:
 //
 //	import freeholdsqlite "github.com/freehold-go/freehold/adapters/sqlite"
 //
@@ -8,30 +9,33 @@
 //	if err := freeholdsqlite.Use(heap); err != nil { … } // before the first connection
 //	db, err := sql.Open("sqlite", "file.db")
 //
-// Page caches, statements, rows and databases in memory are then blocks of the heap. HeapOptions.MaxBytes is a
-// limit on all of them together: SQLite first frees pages of its caches, and then the statement fails with SQLITE_NOMEM, and the
-// connection goes on. Heap.Stats and profiles show what SQLite has. By default it has memory from mmap, in
-// size classes that are powers of two, that nothing shows and that has no limit but the process's.
+// Page caches, statements, rows and databases in memory are then blocks of the heap.
+// HeapOptions.MaxBytes limits all of them together. At the limit SQLite first frees pages of its
+// caches. Then the statement fails with SQLITE_NOMEM, and the connection still works. Heap.Stats
+// and profiles show SQLite's memory. By default SQLite has memory from mmap, in size classes that
+// are powers of two. No tool shows that memory, and only the process's limit bounds it.
 //
-// # What it takes
+// # Requirements
 //
-// The heap belongs to SQLite while the process runs: do not close it. Close rows, statements and connections, as ever.
+// The heap belongs to SQLite while the process runs: do not close it. Close rows, statements and
+// connections, as ever.
 //
-// A program that imports modernc.org/sqlite/vec uses SQLite when it starts: call Use in the init of a package that is imported
-// before, whose path sorts before modernc.org.
+// A program that imports modernc.org/sqlite/vec uses SQLite when it starts. Call Use in the init of
+// a package that is imported before: its path sorts before modernc.org.
 //
-// Memory of the translated C library, a little for each connection, is not SQLite's and stays where it is.
+// The translated C library has a little memory for each connection, which is not on the heap.
 //
-// Tests with -race need -gcflags=all=-d=checkptr=0: the race detector sees freehold's memory because it is Go's then, and checkptr
-// stops translated C, which computes with addresses.
+// Tests with -race need -gcflags=all=-d=checkptr=0. In race builds freehold's memory is Go memory,
+// and checkptr stops translated C, which computes with addresses.
 //
-// There is nothing to do for the page cache: its pages are blocks of the heap, of 4,608 bytes for a page of 4,096 with what SQLite
-// has before it. sqlite.RegisterPageCache is for a page cache with a replacement policy of its own, and could save a tenth at most.
+// The page cache needs no setting: its pages are blocks of the heap. A page of 4,096 bytes takes
+// 4,608 with SQLite's header. sqlite.RegisterPageCache is for a page cache with another replacement
+// policy, and could save a tenth at most.
 //
 // # When not to use it
 //
-// Databases whose caches are small have nothing to gain. SQLite's own limits, PRAGMA cache_size and hard_heap_limit, may be
-// limit enough.
+// Databases with small caches gain nothing. SQLite's own limits, PRAGMA cache_size and
+// hard_heap_limit, may be enough.
 package sqlite
 
 import (
@@ -45,14 +49,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrTooLate is returned by [Use] after SQLite has allocated: its memory cannot change hands.
+// ErrTooLate is returned by [Use] after SQLite has allocated: those blocks cannot move to a heap.
 var ErrTooLate = errors.New("freehold: sqlite.Use: SQLite is in use already; call it before the first connection is opened")
 
 var (
 	mu   sync.Mutex // held by Use
 	heap *freehold.Heap
 
-	// methods is what SQLite calls. It is not on the stack of Use, which may move.
+	// methods has the functions that SQLite calls. It is not on the stack of Use, which may move.
 	methods = sqlite3.Tsqlite3_mem_methods{
 		FxMalloc:   function(malloc),
 		FxFree:     function(free),
@@ -64,8 +68,9 @@ var (
 	}
 )
 
-// Use has SQLite allocate from h. Call it once, before any goroutine opens a connection; a further call with the same h is a
-// no-op. It returns [ErrTooLate] if a connection was opened before or another heap is in use, and panics if h is nil.
+// Use makes SQLite allocate from h. Call it once, before any goroutine opens a connection; a
+// further call with the same h is a no-op. It returns [ErrTooLate] if a connection was opened
+// before or another heap is in use, and panics if h is nil.
 func Use(h *freehold.Heap) error {
 	if h == nil {
 		panic("freehold: sqlite.Use: h is nil")
@@ -95,7 +100,7 @@ func realloc(_ *libc.TLS, p uintptr, n int32) uintptr {
 	return uintptr(heap.ReallocPointer(pointer(p), int(n)))
 }
 
-// roundUp returns the size of the block that n bytes take, or n where that is more than SQLite's sizes can be.
+// roundUp returns the size of the block for n bytes, or n if that size exceeds SQLite's sizes.
 func roundUp(_ *libc.TLS, n int32) int32 {
 	if size := heap.GoodSize((int(n) + 15) &^ 15); size <= math.MaxInt32 {
 		return int32(size)
@@ -107,5 +112,5 @@ func start(_ *libc.TLS, _ uintptr) int32  { return sqlite3.SQLITE_OK }
 func shutdown(_ *libc.TLS, _ uintptr)     {}
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
-// function returns what translated C takes for a pointer to the function f: the second word of the interface.
+// function returns f as translated C expects a function pointer: the second word of the interface.
 func function(f any) uintptr { return (*[2]uintptr)(unsafe.Pointer(&f))[1] }

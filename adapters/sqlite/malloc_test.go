@@ -113,8 +113,9 @@ func exhaust(t *testing.T, left int) (end func()) {
 	}
 }
 
-// Memory that runs out in a transaction, wherever that is, ends a statement or the transaction, and the database is as it was before it or as
-// after it: in memory, and in a file with a journal of either kind.
+// Memory that runs out in a transaction, wherever that is, ends a statement or the transaction, and
+// the database is as it was before it or as after it: in memory, and in a file with a journal of
+// either kind.
 func TestMemoryRunsOutInATransaction(t *testing.T) {
 	const rows, changed = 300, "UPDATE rows SET body = body || 'x'"
 	for _, path := range []string{":memory:", "delete", "wal"} {
@@ -162,7 +163,8 @@ func TestMemoryRunsOutInATransaction(t *testing.T) {
 	}
 }
 
-// The largest sizes that SQLite asks for are refused as others are, though blocks of them are larger than an int32.
+// The largest sizes that SQLite asks for are refused as others are, though blocks of them are
+// larger than an int32.
 func TestLargestSizes(t *testing.T) {
 	open(t).Close() // has SQLite start
 	tls := libc.NewTLS()
@@ -205,7 +207,8 @@ func TestTooLate(t *testing.T) {
 	panics.Want(t, "freehold: sqlite.Use: h is nil", func() { freeholdsqlite.Use(nil) })
 }
 
-// The first heap stays, also before a connection is opened: the test's process starts another for that.
+// The first heap stays, also before a connection is opened: the test's process starts another for
+// that.
 func TestUseOfAnotherHeap(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {
 		if out := suite.Rerun(t, "FREEHOLD_TEST_DEFAULT=1"); !strings.Contains(out, "PASS") {
@@ -228,7 +231,8 @@ func TestUseOfAnotherHeap(t *testing.T) {
 	}
 }
 
-// A database that was opened before Use keeps its memory: the test's process starts another for that.
+// A database that was opened before Use keeps its memory: the test's process starts another for
+// that.
 func TestUseAfterOpen(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {
 		out := suite.Rerun(t, "FREEHOLD_TEST_DEFAULT=1")
@@ -244,7 +248,8 @@ func TestUseAfterOpen(t *testing.T) {
 	}
 }
 
-// A table in memory of 200,000 rows of 200 bytes is built, indexed, updated and dropped. FREEHOLD_TEST_DEFAULT=1 runs it on SQLite's own memory.
+// A table in memory of 200,000 rows of 200 bytes is built, indexed, updated and dropped.
+// FREEHOLD_TEST_DEFAULT=1 runs it on SQLite's own memory.
 func BenchmarkTable(b *testing.B) {
 	end := suite.Footprint(b)
 	for b.Loop() {

@@ -7,31 +7,33 @@
 //	ctx = experimental.WithMemoryAllocator(ctx, freeholdwazero.New(freehold.Default()))
 //	module, err := runtime.Instantiate(ctx, binary)
 //
-// A memory that grows is then extended in place, or on Linux, above 8 MiB, moved to other addresses without a
-// copy. wazero's default appends to a Go slice: it copies the memory at each step, and leaves the old
-// one to the collector. A memory is returned when its module closes, not when a collection finds it, and an
-// allocator with a limit bounds what all guests have together.
+// A memory that grows is then extended in place, or on Linux, above 8 MiB, moved to other addresses
+// without a copy. wazero's default appends to a Go slice: it copies the memory at each step, and
+// leaves the old one to the collector. The memory is freed when its module closes, not when a
+// collection finds it. An allocator with a limit bounds all guests together.
 //
-// # What it takes
+// # Requirements
 //
-// Close each module, or its runtime: the memory of one that is dropped leaks.
+// Close each module, or its runtime: the memory of a dropped module leaks.
 //
-// After Close, and after a memory.grow, do not use slices that api.Memory.Read returned. With wazero's default they keep
-// their old contents; here the memory has other owners.
+// After Close, and after a memory.grow, do not use slices that api.Memory.Read returned. With
+// wazero's default they keep their old contents; here the memory has other owners.
 //
-// A module whose start section traps leaks its memory, with any allocator: wazero v1.12 drops it without a Close, and closing the runtime does
-// not free it either. Modules that fail in _start or in a later call are closed.
+// A module whose start section traps leaks its memory, with any allocator: wazero v1.12 drops it
+// without a Close, and closing the runtime does not free it either. Modules that fail in _start or
+// in a later call are closed.
 //
-// wazero frees a memory with the first of the modules that share it by an import. So close an
-// instance that exports its memory, and those that import it, at the same time, by closing their runtime.
+// wazero frees a memory when the first of the modules that share it by an import closes. So close
+// an instance that exports its memory together with the instances that import it, by closing their
+// runtime.
 //
-// A shared memory, of the threads proposal, must not move. Have wazero ask for all of it at once, by
-// RuntimeConfig.WithMemoryCapacityFromMax(true). Pages that are never touched take no memory then, but
-// they count against limits.
+// A shared memory, of the threads proposal, must not move.
+// RuntimeConfig.WithMemoryCapacityFromMax(true) makes wazero ask for all of it at once. Untouched
+// pages take no memory, but count against limits.
 //
 // # When not to use it
 //
-// It gains nothing for guests that keep the memory they start with, and live as long as the process.
+// It gains nothing for guests that never grow their memory and live as long as the process.
 package wazero
 
 import (
@@ -41,15 +43,15 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// align is that of the largest value that guests access by atomic instructions, in bytes.
+// align is the alignment of the largest value that guests access by atomic instructions, in bytes.
 const align = 8
 
-// Allocator implements experimental.MemoryAllocator. It is safe for concurrent use if the allocator below it
-// is.
+// Allocator implements experimental.MemoryAllocator. It is safe for concurrent use if the allocator
+// below it is.
 //
-// At a limit, memory.grow fails in the guest, which goes on with the memory that it has. A memory that
-// cannot have its first size has no error in wazero, so the call that instantiates the module panics with that of
-// the allocator below, which matches freehold.ErrOutOfMemory.
+// At a limit, memory.grow fails in the guest, which keeps its memory. For a memory without room for
+// its first size wazero has no error. Then the call that instantiates the module panics with the
+// error of the allocator below, which matches freehold.ErrOutOfMemory.
 //
 // Make one with [New].
 type Allocator struct{ next freehold.Allocator }
@@ -67,7 +69,7 @@ func (a *Allocator) Allocate(capacity, _ uint64) experimental.LinearMemory {
 	return &memory{a.next, freehold.Must(a.next.Zeroed(toInt(capacity), align))}
 }
 
-// A memory is one block: what the guest has, and zeros behind it if wazero asked for capacity.
+// A memory is one block: the guest's bytes, and zeros behind them if wazero asked for capacity.
 type memory struct {
 	next  freehold.Allocator
 	block []byte
@@ -91,5 +93,5 @@ func (m *memory) Free() {
 	m.block = nil
 }
 
-// toInt returns size, or the largest int, which no allocator has, for one that an int cannot hold.
+// toInt returns size, or the largest int if size exceeds it. No allocator has such a block.
 func toInt(size uint64) int { return int(min(size, math.MaxInt)) }

@@ -57,7 +57,8 @@ func Example() {
 	// 0
 }
 
-// A memory keeps what it has and gets zeros, where it moves and where it does not, and is freed in the end.
+// A memory keeps what it has and gets zeros, where it moves and where it does not, and is freed in
+// the end.
 func TestGrow(t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

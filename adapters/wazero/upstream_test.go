@@ -11,7 +11,8 @@ import (
 // readsAfterGrow read a slice of a memory after memory.grow, and want what was there before.
 const readsAfterGrow = "^TestEngine(Compiler|Interpreter)$/^module_memory$"
 
-// Every memory is on freehold. A shared memory gets its capacity at once, as the documentation asks for.
+// Every memory is on freehold. A shared memory gets its capacity at once, as the documentation asks
+// for.
 func TestWazerosTests(t *testing.T) {
 	m := suite.Copy(t, "github.com/tetratelabs/wazero")
 	m.Edit(t, "internal/wasm/memory.go", "\t\"github.com/tetratelabs/wazero/api\"\n", `

@@ -13,8 +13,9 @@ import (
 	"github.com/freehold-go/freehold/arena"
 )
 
-// Allocator allocates blocks that are freed together, by Release, Reset or TrimTo. It is safe for concurrent use, except for these. It is an
-// [arena.Shared], from which each processor takes chunks of its own. A nil Allocator allocates from Go's heap.
+// Allocator allocates blocks that are freed together, by Release, Reset or TrimTo. It is safe for
+// concurrent use, except for these three. It is an [arena.Shared], which gives each processor a
+// chunk of its own. A nil Allocator allocates from Go's heap.
 type Allocator struct {
 	Ref uint64 // finds it in AllocatorFrom
 	Tag string // of NewAllocator, or of Get of a pool
@@ -23,11 +24,12 @@ type Allocator struct {
 }
 
 var (
-	allocators sync.Map // that were not released: listing by Ref
+	allocators sync.Map // Allocators that were not released: listing by Ref
 	lastRef    atomic.Uint64
 )
 
-// A listing is an Allocator for others. They must not read its Tag, which the owner may change.
+// A listing is an Allocator for other goroutines. They must not read its Tag, which the owner may
+// change.
 type listing struct {
 	a   *Allocator
 	tag string
@@ -40,7 +42,8 @@ func (a *Allocator) list(tag string) {
 
 const maxAlloc = 1 << 30
 
-// NewAllocator returns an empty Allocator, which takes chunks of about sz bytes, of 256 KiB to 4 MiB, when it needs them. Release frees it.
+// NewAllocator returns an empty Allocator. It takes chunks of about sz bytes, but at least 256 KiB
+// and at most 4 MiB, when it needs them. Release frees it.
 func NewAllocator(sz int, tag string) *Allocator {
 	const least, most = 256 << 10, 4 << 20
 	a := &Allocator{
@@ -58,7 +61,7 @@ func AllocatorFrom(ref uint64) *Allocator {
 	return found.a
 }
 
-// Allocators describes all that were not released, by tag.
+// Allocators describes all Allocators that were not released, by tag.
 func Allocators() string {
 	type sum struct{ n, bytes uint64 }
 	tags := map[string]sum{}
@@ -75,8 +78,8 @@ func Allocators() string {
 	return b.String()
 }
 
-// Allocate returns a block of sz bytes, contents undefined, at any address. It is nil for 0. It panics for more than MaxAlloc, and if
-// memory runs out.
+// Allocate returns a block of sz bytes, contents undefined, at any address. It is nil for 0. It
+// panics for more than MaxAlloc, and if memory runs out.
 func (a *Allocator) Allocate(sz int) []byte {
 	switch {
 	case a == nil:
@@ -107,7 +110,7 @@ func (a *Allocator) Copy(buf []byte) []byte {
 	return out
 }
 
-// MaxAlloc returns the most that Allocate takes.
+// MaxAlloc returns the largest size that Allocate takes.
 func (a *Allocator) MaxAlloc() int { return maxAlloc }
 
 // Size returns the bytes in blocks. It stops the world for about 20 us.

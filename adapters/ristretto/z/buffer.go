@@ -1,4 +1,4 @@
-// Buffer: bytes that grow, in memory or in a file. See slices.go for those with lengths.
+// Buffer: bytes that grow, in memory or in a file. See slices.go for records with lengths.
 
 package z
 
@@ -10,29 +10,32 @@ import (
 	"github.com/freehold-go/freehold/buffer"
 )
 
-// padding is where the data of a Buffer begins, but for one over a slice.
+// padding is the offset of a Buffer's data, which is 0 for a Buffer over a slice.
 const padding = 8
 
-// Buffer is bytes that grow. It is a [buffer.Buffer] with offsets that begin at 8. It is not safe for concurrent use. Calls panic if
-// memory, or the disk, is full.
+// Buffer is bytes that grow. It is a [buffer.Buffer] with offsets that begin at 8. It is not safe
+// for concurrent use. Calls panic if memory, or the disk, is full.
 type Buffer struct {
-	b       *buffer.Buffer // nil if it is over a slice
+	b       *buffer.Buffer // nil for a Buffer over a slice
 	slice   []byte         // of NewBufferSlice
 	padding int
 	maxSize int // of LenWithPadding; 0 means no limit
 }
 
-// NewBuffer returns an empty buffer in memory, with room for some bytes. The tag is for readers of the code. Release frees it.
+// NewBuffer returns an empty buffer in memory, with room for some bytes. The tag is for readers of
+// the code. Release frees it.
 func NewBuffer(capacity int, tag string) *Buffer {
 	return freehold.Must(newBuffer(buffer.New(blocks(), nil), capacity))
 }
 
-// NewBufferTmp returns an empty buffer in a temporary file without a name. An empty dir means that for temporary files.
+// NewBufferTmp returns an empty buffer in a temporary file without a name. An empty dir means the
+// directory for temporary files.
 func NewBufferTmp(dir string, capacity int) (*Buffer, error) {
 	return newBuffer(buffer.New(blocks(), &buffer.Options{SpillAfter: 1, Dir: dir}), capacity)
 }
 
-// NewBufferPersistent returns a buffer in a file, which has what Release left there: see [buffer.Open]. It reads no files of ristretto.
+// NewBufferPersistent returns a buffer in a file, with the bytes that Release left there: see
+// [buffer.Open]. It reads no files of ristretto.
 func NewBufferPersistent(path string, capacity int) (*Buffer, error) {
 	b, err := buffer.Open(path, nil)
 	if err != nil {
@@ -49,11 +52,12 @@ func newBuffer(b *buffer.Buffer, capacity int) (*Buffer, error) {
 	return &Buffer{b: b, padding: padding}, nil
 }
 
-// NewBufferSlice returns a buffer over the caller's slice, to read. It cannot grow, and needs no Release.
+// NewBufferSlice returns a buffer over the caller's slice, to read. It cannot grow, and needs no
+// Release.
 func NewBufferSlice(slice []byte) *Buffer { return &Buffer{slice: slice} }
 
-// WithAutoMmap has the buffer move to a temporary file in a directory beyond threshold bytes; 0 means never. It panics if it is not
-// in memory.
+// WithAutoMmap makes the buffer move to a temporary file in a directory beyond threshold bytes; 0
+// means never. It panics if it is not in memory.
 func (b *Buffer) WithAutoMmap(threshold int, path string) *Buffer {
 	if b.b == nil || b.b.InFile() {
 		panic("freehold: z.Buffer.WithAutoMmap: the buffer is not in memory")
@@ -70,7 +74,7 @@ func (b *Buffer) WithAutoMmap(threshold int, path string) *Buffer {
 	return b
 }
 
-// WithMaxSize has the buffer panic rather than have more than size bytes, padding included.
+// WithMaxSize sets a limit of size bytes, padding included: a call that would exceed it panics.
 func (b *Buffer) WithMaxSize(size int) *Buffer {
 	b.maxSize = size
 	return b
@@ -94,7 +98,8 @@ func (b *Buffer) mustTake(n int) {
 	}
 }
 
-// Allocate appends n bytes, contents undefined, and returns them. They are valid until the next call that may grow the buffer.
+// Allocate appends n bytes, contents undefined, and returns them. They are valid until the next
+// call that may grow the buffer.
 func (b *Buffer) Allocate(n int) []byte {
 	b.Grow(n)
 	return freehold.Must(b.b.Extend(n))
@@ -153,7 +158,8 @@ func (b *Buffer) Reset() {
 	b.b.Clear()
 }
 
-// Release frees the memory. A temporary file is gone then, and a persistent one is complete. The error is of that one.
+// Release frees the memory. Then a temporary file is gone, and a persistent one is complete. The
+// error is from the persistent file.
 func (b *Buffer) Release() error {
 	if b == nil || b.b == nil {
 		return nil

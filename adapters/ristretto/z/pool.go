@@ -11,10 +11,11 @@ import (
 
 const (
 	keptBytes = 400 << 20       // in an idle Allocator, at most
-	idleTime  = 2 * time.Second // after which one is released
+	idleTime  = 2 * time.Second // until an idle Allocator is released
 )
 
-// AllocatorPool keeps idle Allocators. It is safe for concurrent use. A nil one keeps none.
+// AllocatorPool keeps idle Allocators. It is safe for concurrent use. A nil AllocatorPool keeps
+// none.
 type AllocatorPool struct {
 	max int // idle ones
 
@@ -25,7 +26,8 @@ type AllocatorPool struct {
 	closed bool
 }
 
-// NewAllocatorPool returns a pool of at most sz idle Allocators. It releases one every two seconds in which Get was not called. Release ends it.
+// NewAllocatorPool returns a pool of at most sz idle Allocators. It releases one every two seconds
+// in which Get was not called. Release ends it.
 func NewAllocatorPool(sz int) *AllocatorPool {
 	p := &AllocatorPool{max: sz}
 	p.mu.Lock() // tick waits for timer
@@ -43,8 +45,8 @@ func (p *AllocatorPool) Get(sz int, tag string) *Allocator {
 	return NewAllocator(sz, tag)
 }
 
-// Return ends all blocks of an Allocator and keeps it, with 400 MiB of its memory at most. It releases it if the pool is full or released. It panics if the pool
-// has it already.
+// Return ends all blocks of an Allocator and keeps it, with at most 400 MiB of its memory. It
+// releases the Allocator if the pool is full or released. It panics if the pool has it already.
 func (p *AllocatorPool) Return(a *Allocator) {
 	if a == nil {
 		return
@@ -99,7 +101,7 @@ func (p *AllocatorPool) tick() {
 	}
 }
 
-// Release releases the idle Allocators, and those of later Returns.
+// Release releases the idle Allocators, and later each Allocator that is returned.
 func (p *AllocatorPool) Release() {
 	if p == nil {
 		return

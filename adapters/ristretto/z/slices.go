@@ -1,4 +1,4 @@
-// Slices: records in a Buffer, each behind 8 bytes of its length, big-endian.
+// Slices: records in a Buffer. 8 bytes before each have its length, big-endian.
 
 package z
 
@@ -15,7 +15,8 @@ const lengthBytes = 8
 // LessFunc reports whether a is before b.
 type LessFunc func(a, b []byte) bool
 
-// SliceAllocate appends a slice of sz bytes, contents undefined, and returns it. It is valid until the next call that may grow the buffer.
+// SliceAllocate appends a slice of sz bytes, contents undefined, and returns it. It is valid until
+// the next call that may grow the buffer.
 func (b *Buffer) SliceAllocate(sz int) []byte {
 	frame := b.Allocate(lengthBytes + sz)
 	binary.BigEndian.PutUint64(frame, uint64(sz))
@@ -25,7 +26,8 @@ func (b *Buffer) SliceAllocate(sz int) []byte {
 // WriteSlice appends a slice with the contents of slice, which is not a part of the buffer.
 func (b *Buffer) WriteSlice(slice []byte) { copy(b.SliceAllocate(len(slice)), slice) }
 
-// Slice returns the slice at an offset and the offset of the next one, or -1 if it is the last. It returns nil and -1 at the end.
+// Slice returns the slice at an offset and the offset of the next one, or -1 if it is the last. It
+// returns nil and -1 at the end.
 func (b *Buffer) Slice(offset int) (slice []byte, next int) {
 	data := b.Bytes()
 	at := offset - b.padding
@@ -40,7 +42,7 @@ func (b *Buffer) Slice(offset int) (slice []byte, next int) {
 	return slice, end + b.padding
 }
 
-// SliceIterate calls f with each slice that is not empty, until it returns an error, which it returns.
+// SliceIterate calls f with each non-empty slice. It stops at f's first error and returns it.
 func (b *Buffer) SliceIterate(f func(slice []byte) error) error {
 	for next := b.StartOffset(); next >= 0; {
 		var slice []byte
@@ -64,13 +66,14 @@ func (b *Buffer) SliceOffsets() []int {
 	return offsets
 }
 
-// SortSlice sorts the slices. Those that are equal keep their order.
+// SortSlice sorts the slices. Equal slices keep their order.
 func (b *Buffer) SortSlice(less func(left, right []byte) bool) {
 	b.SortSliceBetween(b.StartOffset(), b.LenWithPadding(), less)
 }
 
-// SortSliceBetween sorts the slices between two offsets, with half of their size as extra memory. It panics if there are other bytes.
-// It calls less from the caller's goroutine alone, as ristretto does; [buffer.Records.Sort] uses all processors.
+// SortSliceBetween sorts the slices between two offsets, with half of their size as extra memory.
+// It panics if there are other bytes between the offsets. It calls less only from the caller's
+// goroutine, as ristretto does; [buffer.Records.Sort] uses all processors.
 func (b *Buffer) SortSliceBetween(start, end int, less LessFunc) {
 	if start >= end {
 		return

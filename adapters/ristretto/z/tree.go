@@ -1,4 +1,4 @@
-// Tree: numbers by numbers, in order.
+// Tree: a map from numbers to numbers, in order.
 
 package z
 
@@ -9,7 +9,8 @@ import (
 	"github.com/freehold-go/freehold/btree"
 )
 
-// Tree maps keys of 1 to 2^64-2 to values. A value of 0 is as no entry. It is a [btree.Map], and not safe for concurrent use. Set panics if memory runs out.
+// Tree maps keys of 1 to 2^64-2 to values. A value of 0 means no entry. It is a [btree.Map], and
+// not safe for concurrent use. Set panics if memory runs out.
 type Tree struct {
 	m    *btree.Map[uint64, uint64]
 	file treeFile
@@ -57,7 +58,8 @@ func (t *Tree) deleteBelow(ts uint64) {
 	t.m.DeleteFunc(func(_ uint64, v *uint64) bool { return *v < ts })
 }
 
-// IterateKV calls f with each entry in the order of keys, and sets its value to what f returns, unless that is 0. f must not change the tree.
+// IterateKV calls f with each entry in the order of keys. If f returns a value other than 0, the
+// entry gets that value. f must not change the tree.
 func (t *Tree) IterateKV(f func(key, val uint64) (newVal uint64)) {
 	t.room()
 	defer t.commit()
@@ -106,7 +108,7 @@ func (t *Tree) Stats() TreeStats {
 	}
 }
 
-// Close closes the file of a persistent tree and frees the memory. The error is of the file.
+// Close closes the file of a persistent tree and frees the memory. The error is from the file.
 func (t *Tree) Close() error {
 	if t == nil {
 		return nil

@@ -1,12 +1,13 @@
-// Tree file: a persistent tree is in memory, and its changes are in a file.
+// Tree file: the log of a persistent tree, which is in memory.
 //
 // The file is a buffer of records, each of two words, little-endian:
 //
 //	| all ones, magic | key, value | key, value | 0, ts       | ...
 //	| Reset           | Set        | Set        | DeleteBelow |
 //
-// Each change is committed, so the file of a process that is killed has the tree as it was. What comes before the last Reset counts no more.
-// When most of the rest does not count either, the tree is written as a Reset and its entries, which count when the length of the buffer says so:
+// Each change is committed, so the file has the whole tree if the process is killed. Records before
+// the last Reset are obsolete. When most of the others are obsolete too, the tree is written anew,
+// as a Reset and its entries. They are valid once the buffer's length includes them:
 //
 //	| unused | Reset, changes |  ->  | unused | Reset, changes | Reset, entries |
 //	| unused        | Reset, changes |  ->  | Reset, entries |
@@ -28,22 +29,26 @@ const (
 	recordBytes = 16
 	resetKey    = math.MaxUint64
 	magic       = 0x3165657274687266 // "frhtree1"
-	slack       = 4096               // records that do not count and are kept
+	slack       = 4096               // obsolete records that are kept
 )
 
-// A treeFile is where the changes of a persistent tree are. The zero treeFile is none.
+// A treeFile is the file with the changes of a persistent tree. The zero treeFile is no file.
 type treeFile struct {
 	b      *buffer.Buffer
 	first  int // offset of the last Reset
-	sorted int // of the end of the entries behind it that were written in order
+	sorted int // offset of the end of the entries behind it that were written in order
 	record [recordBytes]byte
 }
 
-// NewTreePersistent returns the tree in the file at path, or an empty one if there is no file. The tree is in memory, and the file has all changes: it survives
-// the end of the process at any time, and that of the system from Close on. A change costs about 100 ns more than in a Tree without a file. The file has
-// 16 bytes for each Set, until that is more than twice the entries: then it is written anew. It has up to five times their bytes and 128 KiB, and twice that
-// while it is open. It reads no files of ristretto. While the tree is open the file is locked, as [buffer.Open] does. Calls that change the tree panic if the
-// disk is full.
+// NewTreePersistent returns the tree in the file at path, or an empty one if there is no file. The
+// tree is in memory, and the file has all changes. They survive an end of the process at any time,
+// and after Close an end of the system. A change costs about 100 ns more than in a Tree without a
+// file.
+//
+// The file has 16 bytes for each Set. When these are more than twice the entries, it is written
+// anew. So it takes up to five times the entries' bytes and 128 KiB, and twice that while it is
+// open. It is locked while the tree is open, as by [buffer.Open]. Files of ristretto are not read.
+// Calls that change the tree panic if the disk is full.
 func NewTreePersistent(path string) (*Tree, error) {
 	b, err := buffer.Open(path, nil)
 	if err != nil {
@@ -58,7 +63,7 @@ func NewTreePersistent(path string) (*Tree, error) {
 	return t, nil
 }
 
-// load makes the changes that b has and that count, or the first record.
+// load applies the valid records of b to the tree, or writes the first record of an empty b.
 func (t *Tree) load(b *buffer.Buffer) error {
 	data := b.Bytes()
 	if len(data) == 0 {
@@ -98,7 +103,7 @@ func recordAt(data []byte, at int) (k, v uint64) {
 	return binary.LittleEndian.Uint64(record), binary.LittleEndian.Uint64(record[8:])
 }
 
-// ascending returns the records from at on whose keys ascend, and sets at to where they end.
+// ascending returns the records from at on as long as their keys ascend, and sets at to their end.
 func ascending(data []byte, at *int) iter.Seq2[uint64, uint64] {
 	return func(yield func(k, v uint64) bool) {
 		for last := uint64(0); *at < len(data); *at += recordBytes {
@@ -111,7 +116,8 @@ func ascending(data []byte, at *int) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// room rewrites the file if most of it does not count. It must come before the log of a change. It panics if the disk fails.
+// room rewrites the file if most of it is obsolete. Call it before log. It panics if the disk
+// fails.
 func (t *Tree) room() {
 	f := &t.file
 	if f.b != nil && (f.b.Len()-f.first)/recordBytes > 2*t.m.Len()+slack {
@@ -121,7 +127,8 @@ func (t *Tree) room() {
 	}
 }
 
-// log appends a record, which does not count until commit. It panics if the disk is full, and has changed nothing then.
+// log appends a record, which is valid from commit on. It panics if the disk is full, and then has
+// changed nothing.
 func (t *Tree) log(k, v uint64) {
 	f := &t.file
 	if f.b != nil {
@@ -144,7 +151,7 @@ func (f *treeFile) unlog() {
 	}
 }
 
-// commit makes all records count.
+// commit makes all records valid.
 func (t *Tree) commit() {
 	if b := t.file.b; b != nil {
 		if err := b.Commit(); err != nil {
@@ -156,7 +163,8 @@ func (t *Tree) commit() {
 // rewriting is called by rewrite when the first record is written, for tests.
 var rewriting = func() {}
 
-// rewrite writes the entries where there are no records that count, and drops those that do. If there is no space for it, or on an error, the file has what it had.
+// rewrite writes the entries beside the valid records, and then drops the old records. Without
+// space, and on an error, the file is unchanged.
 func (f *treeFile) rewrite(m *btree.Map[uint64, uint64]) error {
 	b := f.b
 	old, size := b.Len(), (1+m.Len())*recordBytes
@@ -187,7 +195,8 @@ func (f *treeFile) rewrite(m *btree.Map[uint64, uint64]) error {
 	return f.cut()
 }
 
-// cut drops the records behind the sorted ones. The disk has the new length before others are written in their place.
+// cut drops the records behind the sorted ones. The new length is on disk before other records are
+// written in their place.
 func (f *treeFile) cut() error {
 	if f.sorted == f.b.Len() {
 		return nil
@@ -206,7 +215,8 @@ func (f *treeFile) reset() {
 	}
 }
 
-// close closes the file. It rewrites one with many changes, since to make those takes five times as long as to load entries that are in order.
+// close closes the file. It rewrites a file with many changes first, since applying changes takes
+// five times as long as loading sorted entries.
 func (f *treeFile) close(m *btree.Map[uint64, uint64]) (err error) {
 	if f.b == nil {
 		return nil

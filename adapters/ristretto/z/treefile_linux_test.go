@@ -13,7 +13,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// A Set beyond the space on disk is a panic, also one after which the file cannot be rewritten, and tree and file are as before.
+// A Set beyond the space on disk is a panic, also one after which the file cannot be rewritten, and
+// tree and file are as before.
 func TestTreeFileOnAFullDisk(t *testing.T) {
 	for name, keys := range map[string]uint64{"new": 1 << 40, "again": 3000} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,8 @@ func openTree(t *testing.T, path string, model map[uint64]uint64) *z.Tree {
 	return tree
 }
 
-// Whatever changes a tree, its file has it at any time: after Close, and if the process is killed. The file grows with the entries.
+// Whatever changes a tree, its file has it at any time: after Close, and if the process is killed.
+// The file grows with the entries.
 func TestTreeFile(t *testing.T) {
 	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
 	tree := openTree(t, path, model)
@@ -194,7 +195,8 @@ func TestTreeWithoutMemory(t *testing.T) {
 	openTree(t, path, model).Close()
 }
 
-// What counts in a file begins at the last Reset: before it are records that a process has written when it was killed.
+// What counts in a file begins at the last Reset: before it are records that a process has written
+// when it was killed.
 func TestTreeFileRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tree")
 	const reset, magic = 1<<64 - 1, 0x3165657274687266

@@ -34,8 +34,8 @@ func TestRistrettosTests(t *testing.T) {
 	}
 	m.Write(t, "z/internals.go", internals)
 
-	// What looks into ristretto's own structures: the sizes of its chunks and the address at which one ends, its logarithm,
-	// its nodes, how many of them there are and how full.
+	// What looks into ristretto's own structures: the sizes of its chunks and the address at which
+	// one ends, its logarithm, its nodes, how many of them there are and how full.
 	m.Drop(t, "z/allocator_test.go", "TestAllocateSize", "TestPowTwo", "TestAllocateAligned")
 	m.Drop(t, "z/btree_test.go", "TestTreeReset", "TestTreeCycle", "TestOccupancyRatio", "TestNode", "TestNodeBasic", "TestNode_MoveRight",
 		"TestNodeCompact", "BenchmarkSearch", "BenchmarkCustomSearch")

@@ -138,7 +138,8 @@ func TestAllocator(t *testing.T) {
 	}
 }
 
-// A pool keeps as many as it may, hands them out again, and releases one in each two seconds without a Get.
+// A pool keeps as many as it may, hands them out again, and releases one in each two seconds
+// without a Get.
 func TestAllocatorPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := z.NewAllocatorPool(2)
@@ -354,7 +355,8 @@ func TestBufferLimits(t *testing.T) {
 	}
 }
 
-// A buffer that cannot be made or moved is an error, or a panic that leaves it as it was, and a directory is needed only beyond the threshold.
+// A buffer that cannot be made or moved is an error, or a panic that leaves it as it was, and a
+// directory is needed only beyond the threshold.
 func TestBufferWithoutADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	if _, err := z.NewBufferTmp(dir, 10); !errors.Is(err, os.ErrNotExist) {
