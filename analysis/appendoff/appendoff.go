@@ -16,17 +16,17 @@ import (
 
 const doc = `report off-heap slices that append moves to the Go heap
 
-A block has no capacity beyond its length. The built-in append therefore copies it
-to the Go heap, and a variable that is assigned the result has lost the block:
+A block has no capacity beyond its length. So the built-in append copies it to the
+Go heap. If the result is assigned to the same variable, the block is lost:
 
 	xs, err := freehold.MakeSlice[int](heap, 100)
 	xs = append(xs, 1)
 	freehold.FreeSlice(heap, xs) // panics, and the block has leaked
 
-Use freehold.Append. Reported are append, slices.Insert and slices.Grow if their
-result replaces the slice, or is freed or grown as a block. Not reported are slices
-that were cut or made with a capacity, which have room, and copies that are meant:
-a result with a variable of its own.`
+Use freehold.Append. The analyzer reports append, slices.Insert and slices.Grow if
+their result replaces the slice, or is freed or grown as a block. It does not report
+slices that were cut or made with a capacity, since these have room, nor intended
+copies: results that get a variable of their own.`
 
 // Analyzer reports off-heap slices that append moves.
 var Analyzer = flow.Analyzer("appendoff", doc, func(pass *flow.Pass, fn *ssa.Function) {

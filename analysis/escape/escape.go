@@ -14,29 +14,33 @@ import (
 
 const doc = `report off-heap memory that is kept beyond the end of its block
 
-A slice or string of an off-heap block is an ordinary Go value. Whoever keeps one
-after the block's Free reads other data:
+A slice or string of an off-heap block is an ordinary Go value. If it is kept after
+the block's Free, it reads other data:
 
 	scratch := arena.New(heap, nil)
 	defer scratch.Close()
 	name, err := freehold.CloneString(scratch, input)
 	return name, err // ended by the deferred Close
 
-Reported are values that are returned, by themselves or in a struct, and values that
-are stored in a global variable, or in a map or a field of a parameter, of the receiver
-or of a global variable, or sent to such a channel, if the same function frees their block
-or ends its arena, pool, buffer or heap, and neither takes them out again nor frees what
-they are stored in. strings.Clone and slices.Clone make copies on the Go heap.
+The analyzer reports a value if the function frees its block, or ends the block's arena,
+pool, buffer or heap, and also keeps the value in one of these ways:
 
-Some memory is lent to a function until that returns:
+  - It returns the value, by itself or in a struct.
+  - It stores the value in a global variable, or in a map or a field of a parameter, of the
+    receiver or of a global variable, or sends it to such a channel. It neither takes the
+    value out again nor frees the place where it is stored.
+
+strings.Clone and slices.Clone make copies on the Go heap.
+
+Some memory is lent to a function until the function returns:
 
 	c.View(key, func(e cache.Entry) { value = e.Value }) // bytes.Clone(e.Value) may be kept
 
-Reported is memory that the function stores in a variable from outside, or in a field, slice
-or map of one, memory that it sends, and memory that a goroutine gets. That is so for View, Peek,
-GetMany and Update of a cache, View of a hashmap.Shared, Update of a hashmap.Map, OnEvict, Decode of a
-Codec, Key of extsort, and for loops over All of a cache and over Sorted of extsort. A captured
-variable that nobody reads afterwards is not reported.`
+The analyzer reports lent memory that the function sends, gives to a goroutine, or stores in a
+variable from outside, or in a field, slice or map of one. It knows View, Peek, GetMany and
+Update of a cache, View of a hashmap.Shared, Update of a hashmap.Map, OnEvict, Decode of a
+Codec, Key of extsort, and loops over All of a cache and over Sorted of extsort. It does not
+report a captured variable that is never read afterwards.`
 
 // Analyzer reports off-heap memory that outlives its block.
 var Analyzer = flow.Analyzer("escape", doc, func(pass *flow.Pass, fn *ssa.Function) {

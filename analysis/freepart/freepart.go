@@ -15,8 +15,8 @@ import (
 
 const doc = `report frees of a part of a block, and of Go memory
 
-Free takes exactly what was allocated: the block as Alloc returned it, the slice as
-MakeSlice did, which may be shorter if its capacity is whole, the string of
+Free takes exactly the allocated block: the slice that Alloc returned, the slice of
+MakeSlice (it may be shorter if its capacity is unchanged), the string of
 CloneString, the pointer of New:
 
 	b, err := heap.Alloc(4096, 8)
@@ -24,10 +24,10 @@ CloneString, the pointer of New:
 	b = b[:n]
 	heap.Free(b) // panics, unless n is 4096
 
-Reported are slices that begin later or are shorter than their block, addresses of
-fields and elements, pointers to another type, and memory that no allocator of
-freehold handed out: variables, make, new, literals. A slice is silently taken for
-whole if its length may be that of the block.`
+The analyzer reports slices that begin later or are shorter than their block,
+addresses of fields and elements, pointers to another type, and memory that no
+allocator of freehold returned: variables, make, new, literals. It does not report a
+slice whose length may equal the block's.`
 
 // Analyzer reports frees of anything but a whole block.
 var Analyzer = flow.Analyzer("freepart", doc, func(pass *flow.Pass, fn *ssa.Function) {

@@ -16,10 +16,11 @@ it must refer to off-heap memory:
 
 	node.name = freehold.StringOf(string(line[:n])) // another string after the next collection
 
-Reported are variables, make, new, literals, constants, conversions, results of append to
-Go memory, concatenations, and copies that functions of the standard library return. Store
-the result of freehold.New, MakeSlice, Clone or CloneString. Where parameters and fields
-point is not known: FREEHOLD_DEBUG=poison finds those at run time.`
+The analyzer reports variables, make, new, literals, constants, conversions, results of
+append to Go memory, concatenations, and copies that functions of the standard library
+return. Store the result of freehold.New, MakeSlice, Clone or CloneString instead. The
+analyzer does not know the targets of parameters and fields: FREEHOLD_DEBUG=poison checks
+them at run time.`
 
 // Analyzer reports references to Go memory.
 var Analyzer = flow.Analyzer("gomemory", doc, func(pass *flow.Pass, fn *ssa.Function) {

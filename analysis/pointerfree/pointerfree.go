@@ -18,18 +18,18 @@ import (
 
 const doc = `report types with Go pointers that are stored off-heap
 
-The collector does not scan off-heap memory, and would free what a Go pointer there
-refers to. freehold's typed functions panic at the first use of such a type. This
-says the same at build time, in the same words:
+The collector does not scan off-heap memory, so it would free the target of a Go
+pointer there. freehold's typed functions panic at the first use of a type with such
+a pointer. The analyzer reports the same at build time, in the same words:
 
 	type Node struct{ key string }
 	n, err := freehold.New[Node](heap)
 
 	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
 
-Generic functions and methods that store values of their type parameters off-heap
-are followed, from package to package: a call with a type that holds Go pointers is
-reported where the type is chosen.`
+The analyzer follows generic functions and methods that store values of their type
+parameters off-heap, across packages. It reports a call with a type that holds Go
+pointers where the type is chosen.`
 
 // Analyzer reports types with Go pointers that are stored off-heap.
 var Analyzer = &analysis.Analyzer{

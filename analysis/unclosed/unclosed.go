@@ -13,9 +13,8 @@ import (
 
 const doc = `report owners of off-heap memory that are not closed on every path
 
-A heap, an arena, a pool, a cache, a buffer and a container are closed by Close, an
-arena of a Recycler goes back by Put, and a guard ends with Leave. The collector does
-none of these:
+Close ends a heap, an arena, a pool, a cache, a buffer or a container. Put returns an
+arena to its Recycler, and Leave ends a guard. The collector does none of these:
 
 	scratch := arena.New(heap, nil)
 	if err := parse(scratch, r); err != nil {
@@ -23,11 +22,12 @@ none of these:
 	}
 	scratch.Close()
 
-Reported is an owner if a return may be reached without. One that is returned,
-stored, captured or passed to a function is that one's to close, unless the function
-is of the same package and only allocates from it. An arena, pool or cache over
-another owner that is made in the same function ends with that. A return of main
-ends the process, so it closes all but buffers in files.`
+The analyzer reports an owner if a return may be reached without this call. It does
+not report an owner that is returned, stored, captured or passed to a function, since
+others may close it; a function of the same package that only allocates from it does
+not count. An arena, pool or cache over an owner that is made in the same function
+ends with that owner. A return from main ends the process, so there only buffers in
+files are reported.`
 
 // Analyzer reports owners that are not closed.
 var Analyzer = flow.Analyzer("unclosed", doc, func(pass *flow.Pass, fn *ssa.Function) {

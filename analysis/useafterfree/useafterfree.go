@@ -24,14 +24,15 @@ Delete or Put of its key, or with Clear:
 	freehold.FreeSlice(heap, xs)
 	return xs[0]
 
-Reported are uses that only come after that: reads, writes, second frees, and
-calls of an owner that is closed. A free in one branch is not, nor one in another
-function, unless that is of the same package and always frees its argument.
-Reported too are frees that are deferred twice, or run after the deferred Close of
-the owner. Asking for the length or the address of a freed block is no use.
+The analyzer reports uses that are always after the end: reads, writes, second frees,
+and calls of a closed owner. The length and the address of a freed block may still be
+used. A free in one branch does not count, nor one in another function, unless that
+function is in the same package and always frees its argument. Frees that are
+deferred twice, or run after the deferred Close of the owner, are reported too.
 
-Not followed: blocks in elements of slices and maps, fields and shared variables
-that a call in between may assign, Reset of an arena.Shared, which guards delay.`
+The analyzer does not follow blocks in elements of slices and maps, nor fields and
+shared variables that a call in between may assign, nor Reset of an arena.Shared,
+which guards delay.`
 
 // Analyzer reports uses of off-heap memory after its end.
 var Analyzer = flow.Analyzer("useafterfree", doc, func(pass *flow.Pass, fn *ssa.Function) {
