@@ -31,53 +31,53 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// AccountOptions configures an [Account]; nil means all defaults. Sizes are bytes.
+// AccountOptions configures an [Account]; nil means all defaults. Sizes are bytes. Negative
+// limits panic.
 type AccountOptions struct {
 	// Name appears in messages, Stats and profiles, behind the names of the accounts above:
 	// process/search/tenant. Empty means "account 1", "account 2" and so on.
 	Name string
 
-	// MaxBytes is what the account and those below it may have at most. 0 means no limit but
-	// those of the accounts above. A negative one panics. One above the parent's is no mistake:
-	// both hold, so the lower one counts.
+	// MaxBytes is the most that the account and the accounts below it may have together. 0 means
+	// no limit but the limits of the accounts above. It may be above the parent's: both hold, so
+	// the lower one counts.
 	MaxBytes int64
 
-	// Soft is where OnPressure's functions are called. 0 means 85% of MaxBytes, or never if that
-	// is 0 too. A negative one panics.
+	// Soft is the use above which functions of OnPressure are called. 0 means 85% of MaxBytes, or
+	// never if that is 0 too.
 	Soft int64
 
-	// Decay is how long the account keeps memory that it does not use before others may
-	// have it, as HeapOptions.Decay: 0 means a second. When another account is refused a block for
-	// lack of it, it is given back at once.
+	// Decay is the time after which unused memory is given back, as HeapOptions.Decay: 0 means a
+	// second. When another account is refused a block for lack of it, it is given back at once.
 	Decay time.Duration
 
 	// Logger gets a line with the Stats when the level of the pressure changes: a warning for
-	// Soft and Hard, and Info for Calm. A rise is logged unless trimming the heaps was enough,
-	// and a fall when it has lasted ten seconds. Lines are written by a goroutine of their own,
-	// so a Logger that blocks or panics stops nothing. nil means that of the parent;
-	// [Budget.Account] has Options.Logger, which tells of the budget.
+	// Soft and Hard, Info for Calm. A rise is logged unless trimming the heaps ends it, and a
+	// fall when it has lasted ten seconds. A goroutine of its own writes the lines, so a Logger
+	// that blocks or panics stops nothing. nil means the parent's Logger. [Budget.Account] has
+	// Options.Logger, whose lines are about the budget.
 	Logger *slog.Logger
 }
 
 // Account is a heap with a share of a larger limit: a tenant's within a subsystem's within the
-// process's. It implements freehold.Owner. What it and the accounts below it have committed
-// never exceeds its hard limit, at any moment, with any number of goroutines. When it would, the
-// free pages of all that share the limit are given back first; then Alloc returns a
-// [FullError], which matches freehold.ErrOutOfMemory. Looking for such pages takes a tenth of the
-// time at most, so a request soon after one that was refused may miss what others freed meanwhile.
+// process's. It implements freehold.Owner. It and the accounts below it never commit more than
+// its hard limit together, at any moment, with any number of goroutines. Before a request is
+// refused, all accounts that share the full limit give back free pages. Then Alloc returns a
+// [FullError], which matches freehold.ErrOutOfMemory. The search for free pages takes at most a
+// tenth of the time, so a request soon after a refused one may miss pages that others freed
+// meanwhile.
 //
-// What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes. An
-// account with one block has about 100 KiB. So accounts are for limits of a few MiB and more. Of
-// its limit, blocks of up to 4 KiB leave a sixteenth free, 1 MiB at most, for the heap's
-// bookkeeping and for larger blocks: they are refused while Stats has that much Room, and
-// FullError.Bytes includes it.
+// Whole pages and the heap's own bookkeeping count, as in HeapOptions.MaxBytes. An account with one
+// block has about 100 KiB, so accounts are for limits of a few MiB and more. Blocks of up to 4 KiB
+// leave a sixteenth of the limit free, 1 MiB at most, for the heap's bookkeeping and for larger
+// blocks. They are refused while Stats has that much Room, and FullError.Bytes includes it.
 //
-// Its blocks are as those of a freehold.Heap, and cost the same (BenchmarkAccountPair): the account
-// is charged only when its heap takes pages. That takes a mutex of the whole tree for less than a
-// microsecond. All methods are safe for concurrent use.
+// Alloc and Free cost the same as with a freehold.Heap (BenchmarkAccountPair), since the
+// account is charged only when its heap takes pages. A charge takes a mutex of the whole tree for
+// less than a microsecond. All methods are safe for concurrent use.
 //
-// Make one with [NewAccount]. [Budget.Account] is the one of the process, whose limit follows the
-// container's. Calls of a zero Account panic.
+// Make one with [NewAccount]. [Budget.Account] is the account of the process, whose limit follows
+// the container's. Methods of a zero Account panic.
 type Account struct {
 	node      *limits.Node
 	leader    leader // nil but for the account of the process
@@ -190,11 +190,11 @@ func (a *Account) SetLimits(soft, hard int64) {
 	a.trimWhileShort()
 }
 
-// OnPressure has f called when the account is short of memory, until remove is called, or Close.
-// The level is [Soft] above the soft limit. It is [Hard] above 31/32 of the hard limit, and for a
-// second or two after a refused request unless there is room for it before. Priorities, deadlines,
-// panics and repeats are as for Budget.OnPressure. Before f, the heaps of the account and of those
-// below are trimmed.
+// OnPressure calls f when the account is short of memory, until remove is called, or Close. The
+// level is [Soft] above the soft limit. It is [Hard] above 31/32 of the hard limit, and for a
+// second or two after a refused request unless there is room for it before. Priorities,
+// deadlines, panics and repeats are as for Budget.OnPressure. Before f, the heaps of the account
+// and of those below are trimmed.
 //
 // f is called within some milliseconds of the crossing (BenchmarkReaction), in a goroutine of its
 // own: the call that crosses does not wait. It may allocate from the account, and may be refused.

@@ -11,27 +11,27 @@ import (
 
 // AccountStats is a snapshot of an [Account]. Sizes are bytes.
 type AccountStats struct {
-	Name string // with those of the accounts above: process/search/tenant
+	Name string // behind the names of the accounts above: process/search/tenant
 
 	Soft, MaxBytes int64 // the account's own limits, as they hold now; 0 means none
-	Used           int64 // what counts against them: of the account and those below
+	Used           int64 // committed by the account and the accounts below it
 	Peak           int64 // the maximum of Used so far
-	Room           int64 // what it may take now by all limits on the way up; math.MaxInt64 if there are none
+	Room           int64 // the most that it may take by all limits on the way up, or math.MaxInt64
 	Committed      int64 // by the account's own heap; part of Used
 
 	Live      int   // live blocks of the account's own
 	LiveBytes int64 // their bytes, as in freehold.Stats
 
-	Refusals uint64 // requests so far, of the account or those below, that it had no room for, if evict then made some too
+	Refusals uint64 // requests so far for which it had no room, also if evict made some then
 	Evicted  int64  // bytes so far that functions of AllocOrEvict have freed
 
 	Pressure Pressure // now
-	Rounds   uint64   // in which functions of OnPressure were called
-	Late     uint64   // calls of these so far that passed their deadline
-	Panics   uint64   // calls of these so far that panicked
+	Rounds   uint64   // so far, in which functions of OnPressure were called
+	Late     uint64   // calls of such functions so far that passed their deadline
+	Panics   uint64   // calls of such functions so far that panicked
 
-	Closed  bool   // the figures are those of the moment before Close
-	Problem string // what the last call that panicked said, or ""
+	Closed  bool   // the figures are from the moment before Close
+	Problem string // message of the last panic, or ""
 }
 
 // Stats returns the account's figures. It costs some microseconds, as Heap.Stats does.

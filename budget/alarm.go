@@ -27,8 +27,8 @@ type alarm struct {
 	rounds   uint64
 }
 
-// note finds the pressure from a process's figures, from the level that the kernel signals, and from
-// its account. It reports whether a round is due.
+// note finds the pressure from a process's figures, from the level that the kernel signals, and
+// from its account. It reports whether a round is due.
 func (a *alarm) note(f figures, signaled Level, account pressure.State, now time.Time) (due bool) {
 	before := a.pressure.Level
 	own := before

@@ -44,7 +44,7 @@ type Budget struct {
 	stopped  bool
 }
 
-// system is what a budget reads and sets: tests have their own.
+// system is the part of the process that a budget reads and sets. Tests have their own.
 type system struct {
 	pressure.Machine
 	golang  golang
@@ -88,22 +88,22 @@ func Running() *Budget {
 	return running.budget
 }
 
-// Start makes the process's budget and sets Go's memory limit and GOGC, then and whenever the
+// Start makes the process's budget. It sets Go's memory limit and GOGC, then and whenever the
 // figures change, until Stop. A memory limit or a GOGC of the user's own stays: from the
 // environment, or set by the program, before Start or later. Then [Stats] says so. Package auto
-// does this for a program that imports it.
+// calls Start for a program that imports it.
 //
-// The error is [ErrStarted] while another budget runs. It is about the limit if that cannot be
-// found, if FREEHOLD_MEMORY_LIMIT is not a size, or if the limit is below 8 MiB and not a
-// cgroup's: that is bytes taken for a larger unit. Then nothing has changed. A limit below what
-// is in use is no error: see Stats.Short. A panic of Options.Logger is the caller's: the budget
-// is stopped then.
+// The error is [ErrStarted] while another budget runs. Otherwise it says why there is no limit,
+// that FREEHOLD_MEMORY_LIMIT is not a size, or that the limit is below 8 MiB and not a cgroup's,
+// as when bytes were taken for a larger unit. On an error nothing has changed. A limit below the
+// present use is no error: see Stats.Short. A panic of Options.Logger in Start is the caller's,
+// and the budget is stopped then.
 //
 // A process at rest wakes each two or three seconds if most of its limit is free, and ten times a
 // second if all but the headroom is in use, to read files of /proc and /sys. It wakes 200 times a
-// second for some microseconds while the pressure is not Calm, and when off-heap memory has grown
-// or a collection has ended (BenchmarkTick). Alloc and Free cost what they cost without. A budget
-// may be started in a testing/synctest bubble and used outside of it.
+// second for some microseconds while the pressure is not Calm, and once when off-heap memory has
+// grown or a collection has ended (BenchmarkTick). Alloc and Free cost the same with a budget. A
+// budget may be started in a testing/synctest bubble and used outside of it.
 func Start(o *Options) (*Budget, error) {
 	if o == nil {
 		o = &Options{}
@@ -160,20 +160,20 @@ func run(o Options, s system) (*Budget, error) {
 }
 
 // Account returns the account of the process, for subsystems and tenants below it. The first call
-// makes it, and all return the same one. Close it before or after Stop: blocks stay until then.
+// makes it, and all calls return the same one. Close it before or after Stop: blocks stay until
+// then.
 //
-// Its hard limit is what off-heap memory may take: the budget's limit less headroom, others,
-// other heaps, and what Go needs at least. It follows when one of these changes, as when the
-// container is resized, within 5 ms of that being found. Limits of SetLimits hold beside it, so
-// the lower one counts. A limit that falls below what is in use takes nothing away: the pressure
-// rises, and requests for more are refused. Before a request is refused for it, free memory of
+// Its hard limit is the memory that off-heap memory may take: the budget's limit less headroom,
+// others, other heaps, and Go's floor. It follows within 5 ms when the budget finds that one of
+// these has changed, as when the container is resized. A limit of SetLimits holds beside it, so
+// the lower one counts. A limit that falls below the use takes no block away: the pressure rises,
+// and requests for more are refused. Before a request is refused for this limit, free memory of
 // all heaps is given back and Go's heap is collected, once a second at most: the caller waits for
 // that.
 //
-// Its pressure is a part of the Budget's. When its soft limit is crossed, or a request refused,
-// the functions of OnPressure are called, which are those of [Budget.OnPressure], whichever of
-// the two methods they came by; the figures of their calls are in [Stats]. An account below has
-// functions of its own, for its own limits.
+// Its pressure is a part of the Budget's, and OnPressure of both is one list of functions. They
+// are called when its soft limit is crossed, or a request refused. [Stats] has the figures of the
+// calls. An account below has functions of its own, for its own limits.
 //
 // Stop lifts the limit, and the functions are not called from then on.
 func (b *Budget) Account() *Account {

@@ -1,4 +1,4 @@
-// Callbacks: the functions of OnPressure, and what they cannot break.
+// Callbacks: the functions of OnPressure.
 //
 // Each runs in a goroutine of its own, so that one that blocks or panics stops no other.
 
@@ -25,13 +25,13 @@ type callback struct {
 	running  atomic.Bool
 }
 
-// callbacks are in order of priority. mu guards the fields below. The zero value has none.
+// callbacks are in the order of their priorities. The zero value has none.
 type callbacks struct {
-	mu       lockrank.Mutex[lockrank.Leaf]
-	all      []*callback // replaced as a whole, as a round may go over it
-	late     uint64      // calls that passed their deadline
-	panics   uint64      // calls that panicked
-	panicked string      // what the last one said
+	mu       lockrank.Mutex[lockrank.Leaf] // guards the fields below
+	all      []*callback                   // replaced as a whole, as a round may go over it
+	late     uint64                        // calls that passed their deadline
+	panics   uint64                        // calls that panicked
+	panicked string                        // message of the last panic
 }
 
 // add adds a function until remove is called.
@@ -55,8 +55,9 @@ func (cs *callbacks) list() []*callback {
 	return cs.all
 }
 
-// tell calls the functions in order with what look returns, until that is Calm after one was
-// asked for memory, or until stopped. After one that was asked, it calls asked.
+// tell calls the functions in order, with the pressure that look returns. After each function
+// that was asked for memory it calls asked. It ends when the pressure is Calm after that, or when
+// stopped.
 func (cs *callbacks) tell(look func() Pressure, asked func(), stopped func() bool) {
 	was := Calm
 	for _, c := range cs.list() {
@@ -72,7 +73,7 @@ func (cs *callbacks) tell(look func() Pressure, asked func(), stopped func() boo
 	}
 }
 
-// call calls a callback, unless it runs, and waits until it returns, for callTime at most.
+// call calls a function unless it still runs, and waits until it returns, for callTime at most.
 func (cs *callbacks) call(c *callback, p Pressure) {
 	if !c.running.CompareAndSwap(false, true) {
 		return
@@ -92,7 +93,7 @@ func (cs *callbacks) call(c *callback, p Pressure) {
 	}
 }
 
-// catch is deferred. It notes a panic of the program's.
+// catch is deferred. It notes a panic of a function of the program.
 func (cs *callbacks) catch(who string) {
 	r := recover()
 	if r == nil {
@@ -105,8 +106,8 @@ func (cs *callbacks) catch(who string) {
 	cs.panicked = said
 }
 
-// failed returns how many calls passed their deadline, how many panicked, and what the last
-// of these said.
+// failed returns the number of calls that passed their deadline, the number that panicked, and the
+// message of the last panic.
 func (cs *callbacks) failed() (late, panics uint64, panicked string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

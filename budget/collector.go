@@ -48,7 +48,7 @@ func (l *lives) least() int64 { return slices.Min(l.bytes[:]) }
 // golang is the runtime: tests have their own.
 type golang interface {
 	read() goFigures
-	// These return what was set before.
+	// These return the setting before.
 	setLimit(int64) int64
 	setPercent(int) int
 	reclaim() // collects, and returns free memory to the system

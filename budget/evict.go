@@ -15,27 +15,27 @@ const (
 )
 
 // AllocOrEvict is Alloc for a cache. If the account, or one above it, is full, it calls evict to
-// free some of the cache's own blocks, and tries again, until the block can be had, or evict
-// returns 0, or an eighth of the limit was evicted in vain: blocks of mixed sizes fragment
-// memory. Then the error is the [FullError] of the last try. Nothing is evicted for a block that
-// is as large as the limit or larger, or if the system has no memory.
+// free some of the cache's own blocks, and tries again. It gives up when evict returns 0, or when
+// an eighth of the limit was evicted in vain, since blocks of mixed sizes fragment memory. Then
+// the error is the [FullError] of the last try. It does not call evict for a block that is larger
+// than the limit, or if the system has no memory.
 //
-// evict is told how many bytes to free, at least the block's and a 256th of the limit, and
-// returns how many it has freed. It runs in the call of AllocOrEvict and with no lock held: it
+// evict gets the number of bytes to free, at least the block's size and a 256th of the limit, and
+// returns the number that it has freed. It runs within AllocOrEvict and with no lock held. So it
 // may be a method of the cache that the caller has locked, it may allocate from the account with
 // Alloc, and it may take its time, for which only the caller waits. A panic of evict is the
 // caller's. An evict that itself calls AllocOrEvict with nothing left to free recurses forever.
 //
 //	value, err := account.AllocOrEvict(len(v), 1, shard.evict) // shard is locked
 //
-// A cache of several shards in one account needs an evict that goes on to other shards when its
-// own has nothing left, with TryLock, since the account does not keep a share for each: shards
-// drift, and a new block's may be the empty one. BenchmarkCacheAtItsLimit has such a cache.
+// Shards of a cache in one account drift in size, since the account keeps no share for each, and a
+// new block's shard may be empty. So the evict of a shard needs to go on to other shards, with
+// TryLock, when its own has nothing left. BenchmarkCacheAtItsLimit has such a cache.
 //
-// An account whose cache is at its limit refuses requests until evict has freed, so its pressure is
-// hard at times, and its functions of OnPressure are called. That is no cause for an alarm.
-//
-// The caches of other accounts are asked by OnPressure, since their locks are not the caller's.
+// An account whose cache is at its limit refuses requests until evict has freed blocks. So its
+// pressure is hard at times, and its functions of OnPressure are called. That is no cause for
+// alarm. The caches of other accounts are asked by OnPressure, since the caller does not hold
+// their locks.
 func (a *Account) AllocOrEvict(size, align int, evict func(bytes int) (freed int)) ([]byte, error) {
 	b, err := a.h.Alloc(size, align, false)
 	if err == nil {

@@ -16,9 +16,9 @@ type growth struct {
 	resigned   bool      // the next tick may raise Go's limit to the memory that Go holds, once
 }
 
-// watermark returns the bytes at which off-heap memory asks. It may grow by a part of the headroom
-// until the next tick, or until the level rises, which takes rise bytes. While Go holds too much, each
-// growth asks, unless a wait that has ended granted it.
+// watermark returns the bytes at which off-heap memory asks. It may grow by a part of the
+// headroom until the next tick, or until the level rises, which takes rise bytes. While Go holds
+// too much, each growth asks, unless a wait that has ended granted it.
 func (g *growth) watermark(p plan, offHeap, headroom, rise int64) int64 {
 	mark := offHeap + headroom/growthShare
 	g.granted = min(g.granted, mark)

@@ -14,7 +14,7 @@ const (
 	Hard              // the limit is reached: the process may be killed, or requests are refused
 )
 
-// Pressure is what a function of OnPressure is told: see [Budget.OnPressure].
+// Pressure is given to functions of OnPressure: see [Budget.OnPressure].
 type Pressure struct {
 	Level  Level
 	Wanted int64 // bytes that should become free for the level to be Calm; 0 if it is

@@ -13,11 +13,11 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// A level that falls is logged when it has stayed lower for this time. So one that comes and
-// goes, as that of a cache at its limit, is one line.
+// fallTime is how long a level must stay lower before its fall is logged. So a level that comes and
+// goes, as of a cache at its limit, is one line.
 const fallTime = 10 * time.Second
 
-// levelLog is what Options.Logger knows of the level.
+// levelLog is the state of Options.Logger.
 type levelLog struct {
 	busy  bool      // a line is being written, and others wait for it
 	level Level     // of the last line
@@ -32,8 +32,7 @@ func (b *Budget) report() {
 	b.endLine()
 }
 
-// logLevel has the level that the callbacks know logged if the Logger knows another one. mu is
-// held.
+// logLevel has a line written if the Logger knows another level than the callbacks. mu is held.
 func (b *Budget) logLevel(now time.Time) {
 	l := &b.log
 	if b.alarm.told >= l.level {

@@ -19,7 +19,7 @@ type Options struct {
 	//
 	// The budget reads them again each second, or each ten seconds while the process is at rest,
 	// so it follows a container that is resized. While the file of a cgroup cannot be read or
-	// understood, the last limit of that cgroup stays. If Limit is above that of a cgroup, or above
+	// understood, the last limit of that cgroup stays. If Limit is above a cgroup's limit, or above
 	// physical memory, the lower one holds and Stats.Problem says so.
 	Limit int64
 

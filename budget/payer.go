@@ -27,7 +27,7 @@ const (
 // freehold.ErrOutOfMemory. Find it with errors.As.
 type FullError struct {
 	Account *Account // that is full: the one that was asked, or one above it
-	Bytes   int64    // of the request; for a small block, with the bytes that it must leave free: see Account
+	Bytes   int64    // of the request; a small block must leave some free, which are included
 	Limit   int64    // of the full account; math.MaxInt64 if there is none
 }
 
@@ -109,8 +109,9 @@ type searches struct {
 	drain time.Time // and their caches be drained
 }
 
-// search has a and the accounts below give back up to n bytes of free pages, until it is enough,
-// and then the free blocks of their caches. It reports false if it is too soon for a search.
+// search makes the heaps of a and the accounts below give back up to n bytes of free pages, until
+// it is enough. If that does not help, they drain their caches. It reports false if it is too
+// soon for a search.
 func (a *Account) search(n int, began time.Time, enough func() bool) bool {
 	a.searches.mu.Lock()
 	due, drain := !pressure.Ahead(began, a.searches.next), !pressure.Ahead(began, a.searches.drain)

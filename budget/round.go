@@ -9,21 +9,20 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// OnPressure has f called when memory is short, until remove is called, or Stop. Functions with a
-// lower priority are called first, and functions with one priority in the order of OnPressure. All
-// heaps are trimmed before, and after each function, so f need not call Trim. The next function is
-// called only if more memory is wanted then. So caches that are cheap to fill again have a low
-// priority.
+// OnPressure calls f when memory is short, until remove is called, or Stop. Functions with a lower
+// priority are called first, and functions with one priority in the order of OnPressure. All heaps
+// are trimmed before, and after each function, so f need not call Trim. The next function is called
+// only if more memory is wanted then. So caches that are cheap to fill again have a low priority.
 //
 // f is called within some milliseconds of a rise of the level, once a second while the level is not
 // [Calm], and once when it is Calm again. While the process itself is at its limit, f is called
 // again as soon as all functions have returned if off-heap memory was freed. Otherwise it is called
 // again after 5 ms, 10 ms and so on up to a second.
 //
-// f should give back Wanted bytes, or as many as it can: free blocks, or drop references. It runs in
-// a goroutine of its own, and never twice at once. Its context ends after a second: then the next
-// function is called, and f is left out until it returns. A panic of f is recovered and reported in
-// [Stats].
+// f should give back Wanted bytes, or as much as it can: free blocks, or drop references. It runs
+// in a goroutine of its own, and never twice at once. Its context ends after a second: then the
+// next function is called, and f is left out until it returns. A panic of f is recovered and
+// reported in [Stats].
 //
 // f may call remove, and it may allocate. It may still run when remove or Stop returns. After Stop
 // OnPressure does nothing. It panics if f is nil.

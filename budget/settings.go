@@ -55,8 +55,8 @@ func (s *settings) note(found setting) {
 	s.current = found
 }
 
-// set sets what is not the program's. A limit falls before GOGC changes and rises after it, so
-// Go's heap is bounded meanwhile.
+// set sets Go's limit and GOGC, except one that is the program's. A limit falls before GOGC changes
+// and rises after it, so Go's heap is bounded meanwhile.
 func (s *settings) set(to setting) {
 	if s.userLimit {
 		to.limit = s.current.limit
@@ -91,7 +91,7 @@ func swap[T comparable](set func(T) T, before, after T) T {
 	return after
 }
 
-// joined joins two texts, of which each may be empty.
+// joined joins two texts. Each may be empty.
 func joined(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -17,34 +17,34 @@ type Stats struct {
 	Limit    int64  // of the process
 	Source   string // where Limit is from: a file, a variable, an option
 	Headroom int64  // the part of Limit that is left free
-	Problem  string // what was wrong with a source of the limit, or with the settings; or ""
+	Problem  string // mistakes in sources of the limit, settings of the program, panics; or ""
 
 	OffHeap int64 // committed by all heaps: see freehold.Stats.Committed
-	Others  int64 // resident memory that neither Go nor a heap has; 0 where the system does not tell
-	GoHeld  int64 // what Go's memory limit counts: memory that Go's runtime has from the system
-	GoLive  int64 // what the last collection found live, with stacks and globals
+	Others  int64 // resident memory of neither Go nor a heap; 0 if the system does not tell
+	GoHeld  int64 // memory that Go's runtime has from the system: Go's memory limit counts it
+	GoLive  int64 // objects that the last collection found live, with stacks and globals
 
 	GoLimit   int64 // Go's memory limit; math.MaxInt64 if there is none
 	GCPercent int   // GOGC; -1 if it is off
 	UserLimit bool  // Go's memory limit is the program's or GOMEMLIMIT's, and is left alone
 	UserGC    bool  // GOGC is the program's or the variable's, and is left alone
 
-	Short       int64  // bytes by which off-heap memory, others and what Go needs at least pass Limit less Headroom
+	Short       int64  // bytes by which off-heap memory, others and Go's floor exceed Limit - Headroom
 	Adjustments uint64 // changes of Go's memory limit and GOGC so far
 	Reclaims    uint64 // collections so far that the budget ran, since Go held more than it may
 
 	Pressure Pressure // now
-	Rounds   uint64   // in which the heaps were trimmed, and callbacks called if that was not enough
-	Late     uint64   // callbacks so far that passed their deadline
-	Panics   uint64   // callbacks, and lines of Options.Logger, so far that panicked; Problem has the last one's
+	Rounds   uint64   // so far: each trims the heaps, and calls functions if that is not enough
+	Late     uint64   // calls so far of functions of OnPressure that passed their deadline
+	Panics   uint64   // so far, of such functions and of Options.Logger; Problem has the last one
 
-	Account AccountStats // of Budget.Account; its Name is "" before the first call of that
+	Account AccountStats // of the process; its Name is "" before the first call of Budget.Account
 }
 
 // Stats returns the budget's figures. Others are up to 100 ms old, and up to 3 s while most of
-// the limit is free. So are Short and Pressure as far as they depend on them. After Stop the
-// settings are the restored ones, and Short and Pressure those of the last look. It takes about a
-// microsecond, and that of Account.Stats if there is an account.
+// the limit is free. So are Short and Pressure, which depend on them. After Stop the settings are
+// the restored ones, and Short and Pressure are from the last tick. Stats takes about a
+// microsecond, and the time of Account.Stats if there is an account.
 func (b *Budget) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,11 +1,11 @@
-// Step: what the collector gets, as a function of the figures.
+// Step: the settings of Go's collector, as a function of the figures.
 //
 //	limit of the process
 //	|<--------------------------------------------------------------->|
-//	| off-heap memory | others | what Go may hold: its limit | headroom |
+//	| off-heap memory | others | room for Go: its limit    | headroom |
 //	                           |<- floor ->|
 //
-// Others are what the system counts and neither the heaps nor Go's runtime do: C's memory,
+// Others are bytes that the system counts and neither the heaps nor Go's runtime do: C's memory,
 // temporary files in memory, other processes of the cgroup.
 
 package budget
@@ -19,79 +19,85 @@ import (
 )
 
 const (
-	// The floor of Go's limit: below one and a half of the live bytes the collector takes
-	// more time than the program.
-	minGoHeap     = 8 << 20
-	floorPercent  = 150
-	smallestGoal  = 4 << 20 // Go's, for a GOGC of 100: see runtime/mgcpacer.go
-	leastGoal     = 64 << 20
-	defaultGOGC   = 100
-	steadyPercent = 2 // a limit that would change by less stays
+	// Go's floor: with a limit below one and a half of the live bytes the collector takes more
+	// time than the program.
+	minGoHeap    = 8 << 20
+	floorPercent = 150
 
-	// Off-heap memory grows by this part of the headroom between two looks at most.
+	smallestGoal = 4 << 20  // Go's, for a GOGC of 100: see runtime/mgcpacer.go
+	leastGoal    = 64 << 20 // where the limit is a part of physical memory
+	defaultGOGC  = 100
+
+	// steadyPercent is the part of a setting by which it must change to be set.
+	steadyPercent = 2
+
+	// growthShare is the part of the headroom by which off-heap memory may grow between two ticks.
 	growthShare = 4
-	// A limit below what Go holds makes the collector run all the time. Live objects are
-	// scattered, and a span is free when the program has replaced the last one in it. So the
-	// limit follows down what Go holds and this part of it, unless somebody waits for that and
-	// this part of the headroom is used up.
+
+	// The collector runs all the time if Go's limit is below the memory that Go holds. Live
+	// objects are scattered, and a span is free only when the program has replaced the last one in
+	// it. So the limit stays this part of the held bytes above them while they fall. It falls at
+	// once if a goroutine waits and this part of the headroom is used up.
 	slackShare = 24
 	minSlack   = 2 << 20
 	pressShare = 2
 
-	// A heap that is as many times as large as what is live costs next to nothing to collect.
-	// Go gets more of the room only up to this part of the limit. What it needs for itself grows
-	// with the largest heap so far and stays, and a large heap takes long to shrink.
+	// A heap of 16 times the live bytes costs next to nothing to collect. Beyond that Go gets room
+	// only up to 40% of the limit: the runtime's own memory grows with the largest heap so far and
+	// stays, and a large heap takes long to shrink.
 	amplePercent = 1600
 	ampleShare   = 40
 
+	// spareShare is the part of the floor by which Go may exceed its room without a wait.
 	spareShare = 8
-	// A wait has been worth it if it took away this part of what Go held too much. After a long
-	// one that was not, waits are short for this many times as long.
+	// A wait was worth it if Go's excess fell by this part. After a long wait that was not, waits
+	// are short for this many times as long.
 	worthShare = 8
 	shortShare = 10
 	shortWait  = 100 * time.Millisecond
 	longWait   = 5 * time.Second
-	// Waits of seconds are for this many reclaims at least.
+	// manyReclaims is the least number of reclaims in a wait of seconds.
 	manyReclaims = 8
 )
 
-// patience is how much is done about what Go holds too much, by its part of the headroom. Then
-// the budget runs collections of its own, since a program at rest does not collect.
+// patience says how the budget acts while Go exceeds its room by a part of the headroom: goroutines
+// that take off-heap memory wait, and the budget runs reclaims, since a program at rest does not
+// collect.
 var patience = []struct {
-	quarters int64
-	wait     time.Duration // of one who takes off-heap memory
-	pause    time.Duration // between reclaims, in times that the last one took
+	quarters int64         // of the headroom
+	wait     time.Duration // of a goroutine
+	pause    time.Duration // between reclaims, as a multiple of the last one's time
 }{
 	{3, longWait, 1}, // one more growth may pass the limit
 	{2, time.Second, 3},
 	{1, shortWait, 10},
 }
 
-// figures are what a step knows. Sizes are bytes.
+// figures are the input of a step. Sizes are bytes.
 type figures struct {
 	limit    int64 // of the process
 	headroom int64
 	offHeap  int64 // committed by all heaps
-	charged  int64 // the part of it that the process's account has
-	others   int64 // resident memory that neither Go nor a heap has
+	charged  int64 // the part of offHeap that the process's account has
+	others   int64 // resident memory of neither Go nor a heap
 	goHeap   int64 // Options.GoHeap
 	ungiven  bool  // the limit is a part of physical memory
 	golang   goFigures
-	live     int64 // the least that one of the last cycles found live
-	pressed  bool  // somebody takes off-heap memory, and no wait of late was in vain
+	live     int64 // the fewest live bytes of the last cycles
+	pressed  bool  // a goroutine takes off-heap memory, and no wait was in vain of late
 
 	userLimit, userPercent bool // settings that stay as they are
 }
 
-// plan is what a step decides.
+// plan is the result of a step.
 type plan struct {
 	setting
-	short int64 // bytes by which what is needed passes the limit less the headroom
+	short int64 // bytes by which the need exceeds the limit less the headroom
 
-	// Bytes that Go holds too much; 0 if its limit is the user's.
-	over   int64 // more than is left of the limit less the headroom
-	excess int64 // and more than its floor
-	spare  int64 // of that, what is not worth a wait
+	// Bytes of Go's memory; 0 if its limit is the user's.
+	over   int64 // above the room for Go
+	excess int64 // above the room for Go and above its floor
+	spare  int64 // of excess, too few to wait for
 }
 
 // step returns the plan for figures after a previous setting.
@@ -121,9 +127,9 @@ func step(f figures, before setting) plan {
 	return p
 }
 
-// patience returns for how long one who takes off-heap memory waits for Go to give some back,
-// and for how many times as long as the last reclaim took the next one does. The wait depends on
-// how much of the headroom is used up, and is worth it only if Go holds more than it needs.
+// patience returns how long a goroutine that takes off-heap memory waits for Go to shrink, and the
+// pause before the next reclaim, as a multiple of the last one's time. Both depend on the used part
+// of the headroom. A wait is worth it only if Go holds more than it needs.
 func (p plan) patience(headroom int64) (wait, pause time.Duration) {
 	for _, step := range slices.Backward(patience) {
 		if p.excess > headroom/4*step.quarters {
@@ -136,8 +142,8 @@ func (p plan) patience(headroom int64) (wait, pause time.Duration) {
 	return wait, pause
 }
 
-// needed returns the bytes that cannot be had by collecting: with Go's floor, or with all that
-// it holds where the limit is the user's.
+// needed returns the bytes that collections cannot free. They include Go's floor, or all memory
+// that Go holds if its limit is the user's.
 func (f figures) needed() int64 {
 	goNeeds := f.floor()
 	if f.userLimit {
@@ -146,9 +152,9 @@ func (f figures) needed() int64 {
 	return f.offHeap + f.others + goNeeds
 }
 
-// pace returns the time to the next tick of a process at rest. Of what takes memory only others
-// do not call for one. It grows with what is left: until the next tick they take all of that only
-// if they grow by a third of a headroom in 100 ms.
+// pace returns the time to the next tick of a process at rest. Only others can take memory
+// without calling for a tick. So the pace grows with the free memory: until the next tick others
+// can fill it only if they grow by a third of a headroom in 100 ms.
 func (f figures) pace() time.Duration {
 	left := f.limit - f.offHeap - f.others - f.golang.held
 	headrooms := left / max(f.headroom, 1)
@@ -174,15 +180,15 @@ func (f figures) goal(room int64) int64 {
 	return max(f.golang.live/100*amplePercent, f.limit/100*ampleShare)
 }
 
-// steady reports whether two values are so close that the change is not worth it. No limit
-// is not close to any.
+// steady reports whether two values are so close that a change is not worth it. No limit is not
+// close to any limit.
 func steady(now, before int64) bool {
 	return before > 0 && before != math.MaxInt64 && max(now-before, before-now) <= min(now, before)/100*steadyPercent
 }
 
-// percentFor returns the GOGC that lets the heap grow to a goal, or to all the room if the goal
-// is more. Off does that if the limit is there to stop it, and is the budget's. Go's smallest
-// goal grows with GOGC, so a live heap of almost nothing must not make it large.
+// percentFor returns the GOGC that lets the heap grow to a goal, or to the room if that is less.
+// If the limit is the budget's, it stops the heap at the room, and GOGC is off. Go's smallest
+// goal grows with GOGC, so a nearly empty heap must not make GOGC large.
 func percentFor(goal, room int64, userLimit bool, g goFigures) int {
 	if goal >= room {
 		if !userLimit {

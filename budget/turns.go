@@ -1,9 +1,9 @@
-// Turns: work that is done one turn at a time, at once or in a while.
+// Turns: work that is done one turn at a time, at once or after a time.
 //
 // There is no goroutine between turns, and no channel. Both would belong to the testing/synctest
-// bubble that made them: it could not end before they do, and others could not use them. A timer
-// belongs to its bubble too, so each start makes another one. It does not fire once its bubble has
-// ended: the next call of within makes up for it.
+// bubble in which they were made: the bubble could not end before they do, and code outside could
+// not use them. A timer belongs to its bubble too, so each start makes another one. A timer whose
+// bubble has ended does not fire; the next call of within makes up for it.
 
 package budget
 
@@ -30,7 +30,7 @@ type turns struct {
 // afterFunc is time.AfterFunc without its timer.
 func afterFunc(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
-// wake has a turn begin now, in a goroutine of its own, or after the one that runs.
+// wake has a turn begin now, in a goroutine of its own, or after the turn that runs.
 func (t *turns) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,21 +48,21 @@ func (t *turns) within(d time.Duration) {
 	}
 }
 
-// drop forgets a wake: the turn that runs has seen what it was for.
+// drop forgets a wake: the turn that runs has already seen the reason for it.
 func (t *turns) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.again = false
 }
 
-// end has no turn begin from now on. One may still run.
+// end lets no turn begin from now on. One may still run.
 func (t *turns) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended, t.again = true, false
 }
 
-// begin reports whether a turn begins. mu is held.
+// begin reports whether a turn may begin now. mu is held.
 func (t *turns) begin() bool {
 	if t.runs || t.ended {
 		return false
@@ -71,7 +71,7 @@ func (t *turns) begin() bool {
 	return true
 }
 
-// start has a turn begin after d and at no other time. mu is held.
+// start has a turn begin after d, and at no other time. mu is held.
 func (t *turns) start(d time.Duration) {
 	due := t.now().Add(d)
 	t.due = due

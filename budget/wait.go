@@ -8,9 +8,9 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// makeRoom is called by a goroutine that takes off-heap memory, before it uses it, when that memory
-// has passed the watermark. Go's limit falls at once. If Go holds too much, the goroutine waits until
-// Go has given it back.
+// makeRoom is called by a goroutine that takes off-heap memory, before it uses it, when that
+// memory has passed the watermark. Go's limit falls at once. If Go holds too much, the goroutine
+// waits until Go has given it back.
 //
 // One collection may not be enough: live objects are scattered over the spans of a heap that was
 // large, and a span becomes free only when the program has replaced all of its objects. So the
