@@ -64,7 +64,7 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --high 0 --goroutines 2", 2, "--high 0 B: 8.00 MiB to "},
 		{"memtest --high 1GiB --goroutines 0", 2, "--goroutines 0: 1 to "},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
-		{"memtest --high much", 2, `"much" is no size: write bytes, or a number with KiB`},
+		{"memtest --high much", 2, `"much" is not a size: write bytes, or a number with KiB`},
 		{"memtest --high 1MiB --sizes small --low 1MiB --goroutines 1", 2, "--low 1.00 MiB: 0 B to 1024 KiB"},
 		{"memtest --high 1024TiB", 2, "--high"},
 		{"memtest --high 1024TiB --force", 2, "a table of chunks of"},

@@ -50,7 +50,7 @@ func TestCommandLine(t *testing.T) {
 		{"demo --nodes", 2, "; see freehold demo --help"},
 		{"demo --nothing", 2, "unknown flag --nothing"},
 		{"demo extra", 2, "unexpected argument extra"},
-		{"demo --high much", 2, `"much" is no size: write bytes, or a number with KiB, MiB, GiB or TiB (powers of 1024) or KB, MB, GB or TB (of 1000)`},
+		{"demo --high much", 2, `"much" is not a size: write bytes, or a number with KiB, MiB, GiB or TiB (powers of 1024) or KB, MB, GB or TB (powers of 1000)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

@@ -18,21 +18,21 @@ import (
 type sortCommand struct {
 	gnu.Order
 	Unique gnu.Switch `short:"u" help:"Write only the first of lines with equal keys."`
-	Stable gnu.Switch `short:"s" help:"Keep the order of lines with equal keys. Otherwise the whole lines decide."`
+	Stable gnu.Switch `short:"s" help:"Keep the order of lines with equal keys. Without -s they are ordered by the whole lines."`
 
-	Check      gnu.Check  `short:"c" placeholder:"HOW" help:"Do not sort: exit with status 1 and name the first line that is not in order, if there is one. =quiet is -C, =diagnose-first is -c."`
-	CheckQuiet gnu.Switch `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
-	Merge      gnu.Switch `short:"m" help:"Merge files that are sorted."`
+	Check      gnu.Check  `short:"c" placeholder:"HOW" help:"Do not sort. If a line is not in order, show the first one and exit with status 1. =quiet is -C, =diagnose-first is -c."`
+	CheckQuiet gnu.Switch `short:"C" name:"check-quiet" help:"Like -c, but show no line."`
+	Merge      gnu.Switch `short:"m" help:"Merge sorted files."`
 
-	Output         []string   `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. A pipe, a device or a descriptor, such as /dev/stdout, is written in place. - is a file of that name, as in GNU sort."`
-	ZeroTerminated gnu.Switch `short:"z" help:"Lines end with NUL, not with a newline."`
-	Fixed          *int       `placeholder:"N" help:"Binary records of N bytes each, not lines."`
+	Output         []string   `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which may be an input. It is replaced when the result is complete. A pipe, a device or a descriptor, such as /dev/stdout, is written in place. - is a file named -, as in GNU sort."`
+	ZeroTerminated gnu.Switch `short:"z" help:"Lines end with NUL instead of newline."`
+	Fixed          *int       `placeholder:"N" help:"Sort binary records of N bytes each instead of lines."`
 
-	BufferSize gnu.Size `short:"S" placeholder:"SIZE" help:"Use no more memory than that for data: a number of KiB, or with b, K, M, G, T or % of the machine's memory. Default: a quarter of what is available."`
-	TempDir    []string `short:"T" name:"temporary-directory" sep:"none" placeholder:"DIR" help:"For temporary files; may be repeated. Default: TMPDIR, or /tmp."`
-	Parallel   *int     `placeholder:"N" help:"How many processors to use. Default: all."`
+	BufferSize gnu.Size `short:"S" placeholder:"SIZE" help:"Memory limit for data: a number of KiB, or a number with b, K, M, G, T, or % of the machine's memory. Default: a quarter of the available memory."`
+	TempDir    []string `short:"T" name:"temporary-directory" sep:"none" placeholder:"DIR" help:"Directory of temporary files; may be repeated. Default: TMPDIR, or /tmp."`
+	Parallel   *int     `placeholder:"N" help:"Number of processors to use. Default: all."`
 
-	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input, which is also read if there are none."`
+	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input. Without inputs, standard input is read."`
 }
 
 func (sortCommand) Help() string {
@@ -43,7 +43,7 @@ func (sortCommand) Help() string {
 	)
 }
 
-// errDisorder: -c has already printed the line.
+// errDisorder is the error of -c after it has printed the line.
 var errDisorder = &cli.Error{Code: cli.Failed}
 
 // stdinPath is the name of standard input.
@@ -59,7 +59,7 @@ func (c *sortCommand) Run(ctx context.Context, st cli.Streams) error {
 
 func (c *sortCommand) checks() bool { return c.Check != gnu.NoCheck || bool(c.CheckQuiet) }
 
-// lineEnd returns what lines end with.
+// lineEnd returns the last byte of each line.
 func (c *sortCommand) lineEnd() byte {
 	if c.ZeroTerminated {
 		return 0
@@ -123,12 +123,12 @@ func (c *sortCommand) run(ctx context.Context, st cli.Streams, o *extsort.Option
 	return err
 }
 
-// patience is how long an interrupted sort may take to stop. One that waits for the
-// other end of a pipe never does.
+// patience is how long an interrupted sort may take to stop. A sort that waits for the other end of
+// a pipe never stops.
 const patience = 2 * time.Second
 
-// uninterrupted calls work and returns its error, or that of ctx if work does not
-// return soon after ctx has ended: the process then exits, which ends work.
+// uninterrupted calls work and returns its error. If work does not return soon after ctx has ended,
+// it returns the error of ctx: the process then exits, which ends work.
 func uninterrupted(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -162,15 +162,15 @@ func (c *sortCommand) check(ctx context.Context, st cli.Streams, o *extsort.Opti
 	return errDisorder
 }
 
-// plainly says what is wrong in the command's words.
+// plainly returns err in the command's words: with file names and flags.
 func (c *sortCommand) plainly(err error) error {
 	var long *extsort.TooLongError
 	if errors.As(err, &long) {
-		return fmt.Errorf("%s: the line or record at byte %d is longer than %s, which is what this -S allows", c.inputs()[long.Source], long.Offset, cli.Bytes(int64(long.Max)))
+		return fmt.Errorf("%s: the line or record at byte %d is longer than the %s that this -S allows", c.inputs()[long.Source], long.Offset, cli.Bytes(int64(long.Max)))
 	}
 	var cut *extsort.TruncatedError
 	if errors.As(err, &cut) {
-		return fmt.Errorf("%s: %s are no multiple of --fixed %d", c.inputs()[cut.Source], cli.Plural(cut.Offset+int64(cut.Bytes), "byte"), *c.Fixed)
+		return fmt.Errorf("%s: its size of %s is not a multiple of --fixed %d", c.inputs()[cut.Source], cli.Plural(cut.Offset+int64(cut.Bytes), "byte"), *c.Fixed)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func TestSortMistakes(t *testing.T) {
 		{"--check=quiet", 1, ""},
 		{"--check=silent -C", 1, ""},
 		{"--check=quiet -c", 2, "exclude each other"},
-		{"--check=loud", 2, "none of quiet, silent and diagnose-first"},
+		{"--check=loud", 2, "not one of quiet, silent and diagnose-first"},
 		{"-c -o file", 2, "-c and -o exclude each other"},
 		{"-C -o file", 2, "-c and -o exclude each other"},
 		{"-cC", 2, "-c and -C exclude each other"},
@@ -80,7 +80,7 @@ func TestSortMistakes(t *testing.T) {
 		{"--files0-from x", 2, "unknown flag --files0-from"},
 		{"-y", 2, "unknown flag -y"},
 		{"--revers", 2, "unknown flag --revers, did you mean \"--reverse\"?"},
-		{"-o x -o y", 2, "there can be one only"},
+		{"-o x -o y", 2, "only one is allowed"},
 		{"--reverse=false", 2, "takes no value"},
 		{"--parallel=0", 2, "--parallel 0"},
 		{"--fixed=0", 2, "at least one byte"},
@@ -88,14 +88,14 @@ func TestSortMistakes(t *testing.T) {
 		{"-k -1", 2, "a number is missing"},
 		{"--key -1", 2, "a number is missing"},
 		{"-S 1", 2, "too little"},
-		{"-S x", 2, "no size"},
-		{"-S -5", 2, "-S -5 is no size: write a number of KiB"},
-		{"--buffer-size -5", 2, "-S -5 is no size: write a number of KiB"},
-		{"-nS -5", 2, "-S -5 is no size"},
-		{"-S --", 2, "-S -- is no size"},
-		{"-S 1X", 2, "no unit"},
+		{"-S x", 2, "not a size"},
+		{"-S -5", 2, "-S -5 is not a size: write a number of KiB"},
+		{"--buffer-size -5", 2, "-S -5 is not a size: write a number of KiB"},
+		{"-nS -5", 2, "-S -5 is not a size"},
+		{"-S --", 2, "-S -- is not a size"},
+		{"-S 1X", 2, "not a unit"},
 		{"--parallel=-1", 2, "--parallel -1"},
-		{"--parallel -1", 2, "--parallel -1: at least one"},
+		{"--parallel -1", 2, "--parallel -1: want 1 or more"},
 		{"--parallel x", 2, `--parallel: expected a valid 64 bit int but got "x"`},
 		{"-t -5", 2, "-t -5: the separator is one character"},
 		{"-T -x", 2, "-x: no such file"},
@@ -106,7 +106,7 @@ func TestSortMistakes(t *testing.T) {
 		{dir + "/missing", 2, "cannot read: stat " + dir + "/missing"},
 		{dir, 2, "is a directory"},
 		{"--fixed -1", 2, "at least one byte"},
-		{"--fixed 3", 2, "freehold: -: 4 bytes are no multiple of --fixed 3\n"},
+		{"--fixed 3", 2, "freehold: -: its size of 4 bytes is not a multiple of --fixed 3\n"},
 		{"--fixed 99999999999", 2, "--fixed"}, // more than 4 bytes can say
 		{"--fixed 2147483648", 2, "--fixed"},
 		{"--fixed 4 --key 3:2", 2, "not within a record"},
@@ -172,7 +172,7 @@ func TestSortOfAPartOfARecord(t *testing.T) {
 	}
 	for _, flags := range []string{"--fixed 100", "--fixed 100 -m", "--fixed 100 -S 256K", "--fixed 100 --key 0:8"} {
 		code, out, errs := sortCommandOf(t.Context(), "", append(strings.Fields(flags), whole, part)...)
-		if want := "freehold: " + part + ": 400,001 bytes are no multiple of --fixed 100\n"; code != 2 || errs != want || strings.Contains(flags, "-m") != (out != "") {
+		if want := "freehold: " + part + ": its size of 400,001 bytes is not a multiple of --fixed 100\n"; code != 2 || errs != want || strings.Contains(flags, "-m") != (out != "") {
 			t.Errorf("%s: exit code %d, %d bytes of output, %q, want %q", flags, code, len(out), errs, want)
 		}
 	}

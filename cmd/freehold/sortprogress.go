@@ -12,8 +12,7 @@ import (
 	"github.com/freehold-go/freehold/extsort"
 )
 
-// sortProgress is a bar for long work. A sort that was interrupted may still report
-// after it was closed.
+// sortProgress shows a bar for long work. An interrupted sort may report progress even after close.
 type sortProgress struct {
 	mu      sync.Mutex // guards the following
 	closed  bool
@@ -28,7 +27,7 @@ func newSortProgress(w io.Writer) *sortProgress {
 	return &sortProgress{bar: cli.NewBar(w, 100*time.Millisecond), began: now, started: now}
 }
 
-// longWork is how long a sort takes before it shows a bar.
+// longWork is how long a sort runs before it shows a bar.
 const longWork = time.Second
 
 func (p *sortProgress) show(now extsort.Progress) {
@@ -46,7 +45,8 @@ func (p *sortProgress) show(now extsort.Progress) {
 	}
 }
 
-// sortState returns the fraction that is done of all work, and a text about it.
+// sortState returns the fraction of all work that is done, and a text with the rate and the time
+// left.
 func sortState(now extsort.Progress, elapsed time.Duration) (fraction float64, text string) {
 	rate := float64(now.Done) / max(elapsed.Seconds(), 1e-3)
 	text = fmt.Sprintf("%s %s, %s/s", now.Phase, cli.Bytes(now.Done), cli.Bytes(int64(rate)))

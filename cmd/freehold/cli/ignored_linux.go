@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// parentIgnores reports whether the parent process ignores a signal. Children inherit that, unless the
-// parent resets it for them. The Go runtime overwrites the inherited state before any code of a program
-// runs, except for SIGHUP and SIGINT, so the parent's state is the best evidence of it.
+// parentIgnores reports whether the parent process ignores a signal. A child inherits that, unless
+// the parent resets it. The Go runtime overwrites the inherited state before a program's code runs,
+// except for SIGHUP and SIGINT, so the parent's state is the best evidence.
 func parentIgnores(s syscall.Signal) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", os.Getppid()))
 	_, mask, _ := strings.Cut(string(status), "\nSigIgn:")

@@ -4,5 +4,5 @@ package cli
 
 import "syscall"
 
-// parentIgnores reports false: it is not known here.
+// parentIgnores returns false: the parent's state is unknown on this system.
 func parentIgnores(syscall.Signal) bool { return false }

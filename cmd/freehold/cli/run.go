@@ -1,5 +1,5 @@
-// Package cli is what the commands freehold and lab have in common: command lines and exit
-// codes, sizes, and what goes to a terminal.
+// Package cli has the common parts of the commands freehold and lab: command lines, exit codes,
+// sizes, and output on a terminal.
 package cli
 
 import (
@@ -20,12 +20,12 @@ import (
 // Exit codes.
 const (
 	OK          = 0
-	Failed      = 1   // the run found something wrong or could not go on
-	Misused     = 2   // flags that make no sense, here; nothing has been run
+	Failed      = 1   // the run found a fault or could not go on
+	Misused     = 2   // wrong flags; nothing has run
 	Interrupted = 130 // SIGINT, as shells report it, or SIGTERM
 )
 
-// An Error has an exit code of its own. It is not shown if Err is nil.
+// An Error has its own exit code. It is not shown if Err is nil.
 type Error struct {
 	Err  error
 	Code int
@@ -40,18 +40,16 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Usagef returns an error for the user's mistake, found before anything has run.
+// Usagef returns an error for a mistake of the user that was found before anything has run.
 func Usagef(format string, a ...any) error { return &Error{fmt.Errorf(format, a...), Misused} }
 
-// Streams are where a command writes, results to Out and progress to Err, and what
-// it reads.
+// Streams are a command's streams. It writes results to Out and progress to Err.
 type Streams struct {
 	Out, Err io.Writer
 	In       io.Reader
 }
 
-// A sink writes until its writer fails, and remembers that error for all who print
-// without a look at it.
+// A sink writes until its writer fails, and keeps that error, since callers of Fprintf ignore it.
 type sink struct {
 	io.Writer
 	failed error
@@ -69,7 +67,7 @@ func (s *sink) Write(p []byte) (int, error) {
 // A Program is a command line.
 type Program struct {
 	Name, About, Version string
-	Commands             any // a struct as kong wants it
+	Commands             any // a struct for kong
 	Vars                 kong.Vars
 	Args                 func(parser *kong.Kong, args []string) []string // changes the arguments; may be nil
 	Failed               int                                             // exit code of failures; 0 is Failed
@@ -77,8 +75,8 @@ type Program struct {
 
 // Main runs the program with the process's arguments, and exits.
 func (p Program) Main(s Streams) {
-	// The first signal ends the run in order, with what has been measured so
-	// far; a second one ends the process.
+	// The first signal ends the run in order, with the results so far. A second one ends
+	// the process.
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop)
 	if parentIgnores(syscall.SIGPIPE) {
@@ -87,8 +85,8 @@ func (p Program) Main(s Streams) {
 	os.Exit(p.Run(ctx, os.Args[1:], s))
 }
 
-// endings returns the signals that end a run. Who starts a program with SIGINT ignored, as a
-// shell does in the background of a script, wants it to go on.
+// endings returns the signals that end a run. If SIGINT was ignored at the start, as for a
+// background job of a script, it stays ignored.
 func endings() []os.Signal {
 	if signal.Ignored(os.Interrupt) {
 		return []os.Signal{syscall.SIGTERM}
@@ -96,12 +94,12 @@ func endings() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM}
 }
 
-// Run is Main with everything it touches as a parameter. It returns the exit code.
+// Run is Main with parameters instead of the process's state. It returns the exit code.
 func (p Program) Run(ctx context.Context, args []string, s Streams) int {
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
-	case args[0] == "help": // as other commands have it: help, help sort
+	case args[0] == "help": // help and help sort, as in other commands
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	p.Failed = max(p.Failed, Failed)
@@ -111,7 +109,7 @@ func (p Program) Run(ctx context.Context, args []string, s Streams) int {
 		lost := fmt.Errorf("writing standard output: %w", out.failed)
 		var known *Error
 		switch {
-		case errors.As(err, &known) && known.Code == Misused: // the parser's, for --help
+		case errors.As(err, &known) && known.Code == Misused: // the parser could not write --help
 			err = lost
 		case !errors.Is(err, out.failed):
 			err = errors.Join(err, lost)
@@ -124,7 +122,7 @@ func (p Program) Run(ctx context.Context, args []string, s Streams) int {
 	return code
 }
 
-// dispatch runs the command that args name.
+// dispatch runs the command in args.
 func (p Program) dispatch(ctx context.Context, args []string, s Streams) error {
 	exited := false
 	vars := kong.Vars{"version": p.Version}.CloneWith(p.Vars)
@@ -137,7 +135,7 @@ func (p Program) dispatch(ctx context.Context, args []string, s Streams) error {
 	if err != nil {
 		panic(err) // the struct is wrong
 	}
-	if kongplete.Complete(parser); exited { // a shell asks how a line may go on
+	if kongplete.Complete(parser); exited { // a shell asked for completions
 		return nil
 	}
 	if p.Args != nil {
@@ -158,7 +156,7 @@ func (p Program) dispatch(ctx context.Context, args []string, s Streams) error {
 	return cmd.Run()
 }
 
-// report says what went wrong, if anything did. It returns the exit code.
+// report prints err, if it is not nil. It returns the exit code.
 func (p Program) report(err error, w io.Writer) int {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(w, "%s: interrupted\n", p.Name)
@@ -179,7 +177,7 @@ func (p Program) report(err error, w io.Writer) int {
 	return p.Failed
 }
 
-// beside returns what err, which errors.Join may have made, holds beside target.
+// beside returns err without target. err may be a result of errors.Join.
 func beside(err, target error) error {
 	parts, ok := err.(interface{ Unwrap() []error })
 	if !ok {

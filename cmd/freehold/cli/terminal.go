@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// TerminalSize returns the columns and lines of the terminal that w writes to, 0 and 0 if
-// w writes elsewhere.
+// TerminalSize returns the columns and lines of the terminal that w writes to, or 0 and 0 if w
+// writes elsewhere.
 func TerminalSize(w io.Writer) (width, height int) {
 	if s, ok := w.(*sink); ok {
 		w = s.Writer
@@ -29,16 +29,16 @@ func TerminalSize(w io.Writer) (width, height int) {
 	return width, height
 }
 
-// IsTerminal reports whether w shows its text to a person.
+// IsTerminal reports whether w writes to a terminal.
 func IsTerminal(w io.Writer) bool {
 	width, _ := TerminalSize(w)
 	return width > 0
 }
 
-// HasColor reports whether w may be sent colours; see https://no-color.org.
+// HasColor reports whether w is a terminal that may show colours; see https://no-color.org.
 func HasColor(w io.Writer) bool { return IsTerminal(w) && os.Getenv("NO_COLOR") == "" }
 
-// Strong emphasises text on a terminal that has colours.
+// Strong returns line in bold type if w is a terminal with colours.
 func Strong(w io.Writer, line string) string {
 	if !HasColor(w) {
 		return line
@@ -46,15 +46,15 @@ func Strong(w io.Writer, line string) string {
 	return "\x1b[1m" + line + "\x1b[0m"
 }
 
-// Cut returns a line with at most so many columns; tail is the end of one that was longer.
+// Cut returns line with at most width columns. A longer line is cut and ends with tail.
 func Cut(line string, width int, tail string) string {
 	return displaywidth.TruncateString(line, max(width, 0), tail)
 }
 
-// A Bar is a progress bar on a terminal, and nothing anywhere else. Its methods may
-// be called by several goroutines.
+// A Bar is a progress bar on a terminal. If it is not on a terminal, it shows nothing. Several
+// goroutines may call its methods.
 type Bar struct {
-	w     io.Writer // nil if it is no terminal
+	w     io.Writer // nil if it is not a terminal
 	every time.Duration
 
 	mu    sync.Mutex // guards the following
@@ -62,7 +62,7 @@ type Bar struct {
 	drawn bool
 }
 
-// NewBar returns a bar on w that is drawn at most once in so much time.
+// NewBar returns a bar on w. It is drawn at most once in each period of length every.
 func NewBar(w io.Writer, every time.Duration) *Bar {
 	if !IsTerminal(w) {
 		w = nil
@@ -70,9 +70,9 @@ func NewBar(w io.Writer, every time.Duration) *Bar {
 	return &Bar{w: w, every: every}
 }
 
-// Show sets the bar to a fraction of 1, and the text behind it. It is cut to the terminal's
-// width at that moment, as a line that wraps could not be taken away again. The last column
-// stays free, because a terminal may wrap as soon as it is used.
+// Show sets the bar to a fraction of 1 and the text behind it. It cuts the line to the terminal's
+// present width, as a line that wraps cannot be erased. The last column stays free, because some
+// terminals wrap when it is used.
 func (b *Bar) Show(fraction float64, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +87,7 @@ func (b *Bar) Show(fraction float64, text string) {
 	io.WriteString(b.w, "\r"+Cut(line, width-1, "")+"\x1b[K")
 }
 
-// Clear takes the bar away, until it is shown again.
+// Clear erases the bar until the next Show.
 func (b *Bar) Clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

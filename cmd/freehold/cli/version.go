@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64; small blocks take
-// the fast path", or why they do not.
+// Version returns one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64; small blocks take
+// the fast path", or the reason why they do not.
 func Version(name string) string {
 	text := name + " (devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,4 +1,4 @@
-// Flags that the parser does not have.
+// Flags: types of flags beyond the parser's own.
 
 package gnu
 
@@ -12,20 +12,20 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// A Switch is a flag without a value: --reverse=false is a mistake.
+// A Switch is a flag without a value: --reverse=false is an error.
 type Switch bool
 
 func (*Switch) IsBool() bool { return true }
 
 func (s *Switch) Decode(ctx *kong.DecodeContext) error {
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
-		return fmt.Errorf("it takes no value, such as %v", ctx.Scan.Pop().Value)
+		return fmt.Errorf("it takes no value; got %v", ctx.Scan.Pop().Value)
 	}
 	*s = true
 	return nil
 }
 
-// A Check is the value of -c, which may be left out.
+// A Check is the value of -c, which is optional.
 type Check string
 
 const (
@@ -46,7 +46,7 @@ func (c *Check) Decode(ctx *kong.DecodeContext) error {
 	}
 	switch {
 	case mode != CheckFirst && mode != CheckQuiet:
-		return fmt.Errorf("%q is none of quiet, silent and diagnose-first", string(mode))
+		return fmt.Errorf("%q is not one of quiet, silent and diagnose-first", string(mode))
 	case *c != NoCheck && *c != mode:
 		return fmt.Errorf("%s and %s exclude each other", *c, mode)
 	}
@@ -54,11 +54,11 @@ func (c *Check) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// One returns the value of a flag that may be repeated with the same value only.
+// One returns the value of a flag. The flag may only be repeated with the same value.
 func One[T ~string](flag string, values []T) (T, error) {
 	for _, v := range values {
 		if v != values[0] {
-			return "", cli.Usagef("%s: %q and %q: there can be one only", flag, string(values[0]), string(v))
+			return "", cli.Usagef("%s: %q and %q: only one is allowed", flag, string(values[0]), string(v))
 		}
 	}
 	if len(values) == 0 {
@@ -67,8 +67,8 @@ func One[T ~string](flag string, values []T) (T, error) {
 	return values[0], nil
 }
 
-// JoinValues joins flags with their values where these begin with a minus, as in -o -x:
-// the parser would take -x for a flag.
+// JoinValues joins each flag with its value if that begins with a minus, as in -o -x. The parser
+// would take -x for a flag.
 func JoinValues(args []string, parser *kong.Kong) (joined []string) {
 	commands := parser.Model.Children
 	sort := commands[slices.IndexFunc(commands, func(n *kong.Node) bool { return n.Name == "sort" })]
@@ -86,8 +86,8 @@ func JoinValues(args []string, parser *kong.Kong) (joined []string) {
 	return joined
 }
 
-// awaitsValue reports whether the next argument is the value of the flag arg, or of
-// the last of its letters, and what is between the two if they are one.
+// awaitsValue reports whether the next argument is the value of arg: of a long flag, or of the last
+// of several letters. sep is the separator for joining the two.
 func awaitsValue(arg string, flags []*kong.Flag) (sep string, ok bool) {
 	takesValue := func(name string) bool {
 		return slices.ContainsFunc(flags, func(f *kong.Flag) bool {

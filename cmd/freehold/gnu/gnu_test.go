@@ -162,7 +162,7 @@ var refusals = []struct {
 	{[]string{"-t", ""}, "the separator is missing"},
 	{[]string{"-ni"}, "options -in are incompatible"},
 	{[]string{"-k1n", "-k2nd"}, "options -dn are incompatible"},
-	{[]string{"-t:", "-t,"}, "there can be one only"},
+	{[]string{"-t:", "-t,"}, "only one is allowed"},
 	{[]string{"-k", "0"}, "fields are counted from 1"},
 	{[]string{"-k", "x"}, "a number is missing"},
 	{[]string{"-k", "1.0"}, "characters are counted from 1"},

@@ -1,8 +1,7 @@
-// Sort keys: a part of a line as bytes whose order is that of GNU sort -k.
+// Sort keys: a part of a line as bytes in the order of GNU sort -k.
 //
-// A key's bytes are never the beginning of another key's, so that several can
-// follow each other: text ends with 0, and a 0 or 1 in it is escaped by a 1.
-// Inverted bytes reverse the order.
+// No key is a prefix of another one, so several keys can follow each other: text ends with 0, and
+// a 0 or 1 in it is escaped by a 1. Inverted bytes reverse the order.
 
 package gnu
 
@@ -14,9 +13,9 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// ordering is what GNU sort calls ordering options.
+// ordering has GNU sort's ordering options.
 type ordering struct {
-	startBlanks, endBlanks bool // -b: ignore blanks before the place
+	startBlanks, endBlanks bool // -b of the first and of the second place: skip blanks there
 	fold                   bool // -f
 	dictionary             bool // -d
 	printable              bool // -i
@@ -24,13 +23,12 @@ type ordering struct {
 	reverse                bool // -r
 }
 
-// A key is the part of a line from field and char, counted from 0, to toField
-// and toChar.
+// A key is the part of a line from field and char to toField and toChar, counted from 0.
 type key struct {
 	ordering
 	field, char     int
-	toField, toChar int // toChar 0: all of toField-1; else the first toChar characters of toField
-	tab             int // -1: a field begins with the blanks before it
+	toField, toChar int // the first toChar characters of toField, or all of toField-1 if toChar is 0
+	tab             int // the separator; -1: a field begins with the blanks before it
 }
 
 const endOfLine = math.MaxInt
@@ -91,8 +89,8 @@ func parseKey(text string) (key, error) {
 	return k, nil
 }
 
-// leadingNumber reads decimal digits after blanks and a plus, as GNU sort does. A number
-// that is too large is a large one.
+// leadingNumber reads decimal digits after blanks and a plus, as GNU sort does. It returns a large
+// number for one that does not fit.
 func leadingNumber(s string) (n int, rest string, ok bool) {
 	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\v\f\r"), "+")
 	i := 0
@@ -106,7 +104,7 @@ func leadingNumber(s string) (n int, rest string, ok bool) {
 	return n, s[i:], i > 0
 }
 
-// addOptions reads ordering options; blanks is where a b goes.
+// addOptions reads ordering options. A b sets *blanks.
 func (k *key) addOptions(s string, blanks *bool) bool {
 	for _, c := range s {
 		switch c {
@@ -131,7 +129,7 @@ func (k *key) addOptions(s string, blanks *bool) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// find returns the part of a line that the key is.
+// find returns the key's part of a line.
 func (k *key) find(line []byte) []byte {
 	from := k.skipFields(line, 0, k.field, false)
 	if k.startBlanks {
@@ -151,8 +149,8 @@ func (k *key) find(line []byte) []byte {
 	return line[from:max(from, to)]
 }
 
-// skipFields returns where the nth field after offset at begins, or, at the end of
-// a key, where the one before it ends.
+// skipFields returns the offset where the nth field after offset at begins or, for the end of a
+// key, where the field before it ends.
 func (k *key) skipFields(line []byte, at, n int, toEnd bool) int {
 	for ; n > 0 && at < len(line); n-- {
 		if k.tab < 0 {
@@ -179,8 +177,8 @@ func skipBlanks(line []byte, at int) int {
 	return at
 }
 
-// keyFunc returns the function that makes the keys of lines. The whole order may be
-// reversed afterwards.
+// keyFunc returns the function that makes the keys of lines. The caller may reverse the whole order
+// afterwards.
 func keyFunc(keys []key, reversed bool) func(dst, line []byte) []byte {
 	if k := keys[0]; len(keys) == 1 && k.isPlain() && k.reverse == reversed {
 		return func(_, line []byte) []byte { return k.find(line) }
@@ -202,14 +200,14 @@ func keyFunc(keys []key, reversed bool) func(dst, line []byte) []byte {
 	}
 }
 
-// isPlain reports whether the key's bytes are compared as they are.
+// isPlain reports whether the key is its part of the line, unchanged.
 func (k *key) isPlain() bool { return !k.numeric && !k.fold && !k.dictionary && !k.printable }
 
 // appendText appends the key of text.
 func (k *key) appendText(dst, text []byte) []byte {
 	for _, c := range text {
 		switch {
-		case k.dictionary: // which implies printable, but for the tab
+		case k.dictionary: // implies printable, except for the tab
 			if !isDictionary(c) {
 				continue
 			}

@@ -1,10 +1,10 @@
-// Numbers as bytes whose order is theirs:
+// Numbers as bytes in the same order:
 //
-//	| sign and digits before the point | pairs of digits ... | 0 |
+//	| sign and number of digits before the point | pairs of digits ... | 0 |
 //
-// The first byte is 0x80 for zero and more for positive numbers. It counts digits
-// up to manyDigits, after which eight bytes count them. A pair of digits is 1 to
-// 100. Zeros at the end are left out. All bytes of a negative number are inverted.
+// The first byte is 0x80 for zero, and 0x81 plus the number of digits for positive numbers. From
+// manyDigits on, eight more bytes have that number. A pair of digits is a byte from 1 to 100. Zeros
+// at the end are left out. All bytes of a negative number are inverted.
 
 package gnu
 
@@ -15,8 +15,8 @@ const (
 	manyDigits = 0x7e
 )
 
-// appendNumber appends the number that text begins with, after blanks, as GNU sort
-// -n reads it. No number is zero.
+// appendNumber appends the number at the beginning of text, after blanks, as GNU sort -n reads it.
+// Text without a number is zero.
 func appendNumber(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
 	negative := len(text) > 0 && text[0] == '-'

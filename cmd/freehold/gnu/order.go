@@ -1,5 +1,5 @@
-// Package gnu has what the command line of GNU sort means: its flags of order, and keys
-// whose bytes have that order, in the C locale.
+// Package gnu reads GNU sort's flags of order, and makes keys whose bytes have that order in the C
+// locale.
 package gnu
 
 import (
@@ -8,25 +8,25 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// Order is the flags that say how lines are compared, for package kong.
+// Order has the flags that say how to compare lines, for package kong.
 type Order struct {
-	Key             []string `short:"k" sep:"none" placeholder:"POS" help:"Sort by a part of the line: F[.C][OPTS][,F[.C][OPTS]], from field F, character C, to the second place or the end of the line. OPTS are of bdfinr. May be repeated. With --fixed: OFFSET:LENGTH."`
-	FieldSeparator  []string `short:"t" sep:"none" placeholder:"CHAR" help:"Fields are what CHAR separates, not what begins with blanks; \\0 is NUL."`
+	Key             []string `short:"k" sep:"none" placeholder:"POS" help:"Sort by a part of the line: F[.C][OPTS][,F[.C][OPTS]]. It begins at character C of field F and ends at the second place, or at the end of the line. OPTS are letters of bdfinr. May be repeated. With --fixed: OFFSET:LENGTH."`
+	FieldSeparator  []string `short:"t" sep:"none" placeholder:"CHAR" help:"CHAR separates fields. Default: a field begins with blanks. \\0 is NUL."`
 	Numeric         Switch   `short:"n" name:"numeric-sort" help:"Compare numbers: an optional minus, digits, an optional fraction."`
 	Reverse         Switch   `short:"r" help:"Reverse the order."`
-	IgnoreCase      Switch   `short:"f" help:"Compare lower case letters as upper case ones."`
+	IgnoreCase      Switch   `short:"f" help:"Compare lower-case letters as upper-case letters."`
 	IgnoreBlanks    Switch   `short:"b" name:"ignore-leading-blanks" help:"Ignore blanks at the beginning."`
 	Dictionary      Switch   `short:"d" name:"dictionary-order" help:"Compare blanks, letters and digits only."`
 	IgnoreUnprinted Switch   `short:"i" name:"ignore-nonprinting" help:"Compare printable characters only."`
 }
 
-// OfText reports whether a flag but Reverse and Key is set, which binary records do not have.
+// OfText reports whether a flag for text is set: any flag except Reverse and Key.
 func (o *Order) OfText() bool {
 	return bool(o.Numeric || o.IgnoreCase || o.IgnoreBlanks || o.Dictionary || o.IgnoreUnprinted) || len(o.FieldSeparator) > 0
 }
 
-// KeyFunc returns the function that makes the keys of lines, for an order that Reverse
-// reverses as a whole. It is nil if whole lines are compared as they are.
+// KeyFunc returns the function that makes the keys of lines. Reverse, if set, reverses the order of
+// these keys. The function is nil if whole lines are compared by their bytes.
 func (o *Order) KeyFunc() (func(dst, line []byte) []byte, error) {
 	keys, err := o.keys()
 	if err != nil || len(keys) == 0 {
@@ -35,7 +35,7 @@ func (o *Order) KeyFunc() (func(dst, line []byte) []byte, error) {
 	return keyFunc(keys, bool(o.Reverse)), nil
 }
 
-// keys returns the sort keys, none if whole lines are compared as they are.
+// keys returns the sort keys, or none if whole lines are compared by their bytes.
 func (o *Order) keys() ([]key, error) {
 	tab := -1
 	separator, err := One("-t", o.FieldSeparator)

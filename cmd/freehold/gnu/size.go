@@ -12,8 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-// A Size is the value of -S, as GNU sort has it: a number of KiB, or one with
-// a unit.
+// A Size is the value of -S: a number of KiB, or a number with a unit, as in GNU sort.
 type Size string
 
 func (s *Size) UnmarshalText(text []byte) error {
@@ -22,10 +21,10 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return err
 }
 
-// leastDefault is the least that is used without -S.
+// leastDefault is the least memory that a sort uses without -S.
 const leastDefault = 16 << 20
 
-// Bytes returns the size in bytes, within what an int holds.
+// Bytes returns the size in bytes. A size that no int can hold is an error.
 func (s Size) Bytes() (int, error) {
 	if s == "" {
 		_, available := sysmem.Memory()
@@ -37,7 +36,7 @@ func (s Size) Bytes() (int, error) {
 	}
 	n, err := strconv.ParseFloat(string(s[:digits]), 64)
 	if err != nil {
-		return 0, cli.Usagef("-S %s is no size: write a number of KiB, or one with b, K, M, G, T or %%", s)
+		return 0, cli.Usagef("-S %s is not a size: write a number of KiB, or a number with b, K, M, G, T or %%", s)
 	}
 	switch unit := s[digits:]; unit {
 	case "b":
@@ -52,11 +51,11 @@ func (s Size) Bytes() (int, error) {
 	case "%":
 		total, _ := sysmem.Memory()
 		if total == 0 {
-			return 0, cli.Usagef("-S %s: this system does not say how much memory there is", s)
+			return 0, cli.Usagef("-S %s: the memory of this system is unknown", s)
 		}
 		n *= float64(total) / 100
 	default:
-		return 0, cli.Usagef("-S %s: %q is no unit; there are b, K, M, G, T and %%", s, unit)
+		return 0, cli.Usagef("-S %s: %q is not a unit; units are b, K, M, G, T and %%", s, unit)
 	}
 	if n < extsort.MinMemoryBytes {
 		return 0, cli.Usagef("-S %s is too little: at least %s is needed", s, cli.Bytes(extsort.MinMemoryBytes))
