@@ -26,8 +26,8 @@ func ExampleCaches() {
 	// Output: sessions: 1 entries, 50% hits, 0 dropped for room
 }
 
-// An exporter for a system that has none yet: each list tells the name, the unit and the kind of each
-// figure.
+// An exporter for a system that has none yet: each list tells the name, the unit and the kind of
+// each figure.
 func ExampleFigure() {
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 	defer heap.Close()

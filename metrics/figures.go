@@ -1,4 +1,4 @@
-// Figures: what exporters show, by one list for each Stats.
+// Figures: the metrics of the exporters, one list for each Stats.
 
 package metrics
 
@@ -11,18 +11,18 @@ import (
 // A Figure is one metric of a Stats.
 type Figure[S any] struct {
 	Name  string // in snake case, without the unit
-	Unit  string // By, or what is counted, as in {block}
+	Unit  string // By, or the thing that is counted, as in {block}
 	Help  string
-	Of    string // what the label reason says of it, where figures of one Name differ in it; or ""
-	Rises bool   // it never falls but when what it is of ends
+	Of    string // the value of the label reason, which tells figures of one Name apart; or ""
+	Rises bool   // a counter: it falls only when a heap, cache, account or the budget ends
 	Limit bool   // 0 means that there is none
 	Value func(*S) int64
 }
 
 const evictions = "Entries that the cache dropped by itself."
 
-// The figures of a heap, of a tag, which include those of the tags below, of an account, of a cache,
-// and of the budget.
+// The figures of a heap, a tag, an account, a cache and the budget. A tag includes the tags below
+// it.
 var (
 	HeapFigures = []Figure[freehold.Stats]{
 		{"live", "By", "Memory in live blocks, as the heap rounds them up.", "", false, false, func(st *freehold.Stats) int64 { return int64(st.LiveBytes) }},

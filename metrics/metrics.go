@@ -1,19 +1,19 @@
 // Metrics: the figures of heaps, accounts and caches, one set for each name.
 
-// Package metrics is for those who export the figures of heaps and caches to a monitoring system.
-// The exporters are in the packages below it:
+// Package metrics prepares the figures of heaps and caches for monitoring systems. The exporters
+// are in the packages below it:
 //
 //   - metrics/expvar publishes them at /debug/vars
 //   - metrics/prometheus, a module of its own, collects them for Prometheus
 //   - metrics/otel, a module of its own, observes them for OpenTelemetry
 //
-// They also export [freehold.AllTags], which counts every call, so that a monitoring system can
-// show true rates of allocation, the Stats of all accounts and caches, and those of the budget that
-// runs. [HeapFigures] and the lists beside it have what the latter two show.
+// They also export the Stats of all accounts and caches, the Stats of the running budget, and
+// [freehold.AllTags], which counts every call and so gives true rates of allocation. The lists that
+// begin with [HeapFigures] are the metrics for Prometheus and OpenTelemetry.
 //
-// All of them tell heaps apart by HeapOptions.Name, and caches by cache.Options.Name. A monitoring
-// system keeps each name that it has seen, so name every heap and cache, and do not number those that
-// come and go: give them one name.
+// The exporters tell heaps apart by HeapOptions.Name, and caches by cache.Options.Name. A
+// monitoring system keeps each name that it has seen. So name every heap and cache, and give
+// short-lived ones one name in common instead of numbers.
 package metrics
 
 import (
@@ -28,20 +28,20 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// ByName returns [freehold.AllStats] with one Stats for each name: heaps of one name are
-// added up. Their MaxBytes is 0, no limit, if one of them has none. The order is that of the
-// first heaps of each name. A name that is not valid UTF-8, which no such system takes, is
-// quoted as in Go. It costs a call of Stats for each heap.
+// ByName returns [freehold.AllStats] with one Stats for each name: it adds up heaps of one name.
+// Their MaxBytes is 0, no limit, if one of them has none. Names are in the order of their first
+// heaps. A name that is not valid UTF-8 is quoted as in Go, since monitoring systems refuse it.
+// ByName costs a call of Stats for each heap.
 //
-// The counters of a closed heap, such as SlowAllocs and GuardedEver, are gone, so
-// those of its name fall. A monitoring system takes that for a restart of the process.
+// When a heap is closed, its counters, such as SlowAllocs and GuardedEver, leave the sum of its
+// name. A monitoring system takes the fall for a restart of the process.
 func ByName() []freehold.Stats {
 	return byName(freehold.AllStats(), func(st *freehold.Stats) *string { return &st.Name }, add)
 }
 
 // Accounts returns [budget.AllAccounts] with one AccountStats for each name: accounts of one name
 // are added up, as heaps are by [ByName]. Their Soft or MaxBytes is 0, no limit, if one of them has
-// none, and their Pressure is the highest. Room, Peak and Problem are those of the first one.
+// none, and their Pressure is the highest. Room, Peak and Problem are the first account's.
 func Accounts() []budget.AccountStats {
 	return byName(budget.AllAccounts(), func(st *budget.AccountStats) *string { return &st.Name }, addAccount)
 }
@@ -57,12 +57,12 @@ func Caches() []cache.Stats {
 	return byName(all, func(st *cache.Stats) *string { return &st.Name }, addCache)
 }
 
-// addCache adds the figures of a cache to those of others.
+// addCache adds the figures of a cache to a sum.
 func addCache(sum *cache.Stats, st cache.Stats) {
 	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(st))
 }
 
-// addAccount adds the figures of an account to those of others.
+// addAccount adds the figures of an account to a sum.
 func addAccount(sum *budget.AccountStats, st budget.AccountStats) {
 	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(st))
 }
@@ -87,7 +87,7 @@ func byName[S any](all []S, name func(*S) *string, add func(sum *S, st S)) []S {
 	return sums
 }
 
-// add adds the figures of a heap to those of others.
+// add adds the figures of a heap to a sum.
 func add(sum *freehold.Stats, st freehold.Stats) {
 	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(st))
 	for _, c := range st.Classes {
@@ -102,8 +102,8 @@ func add(sum *freehold.Stats, st freehold.Stats) {
 	}
 }
 
-// addFields adds the numbers of a struct to those of another, but for those that are no sums. A
-// limit of 0 is none, and so is the sum with it.
+// addFields adds the fields of a struct to a sum. It leaves sizes, peaks and room as they are, and
+// takes the highest level. A limit of 0 means none, and makes the sum 0.
 func addFields(sum, st reflect.Value) {
 	for i := range sum.NumField() {
 		to, n := sum.Field(i), st.Field(i)

@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// named returns those of a list with a name.
+// named returns the elements with a name.
 func named[S any](all []S, name string) []S {
 	return slices.DeleteFunc(all, func(st S) bool { return reflect.ValueOf(st).Field(0).String() != name })
 }
@@ -179,7 +179,7 @@ func fieldOf[S any](f Figure[S]) string {
 	return find(reflect.ValueOf(st))
 }
 
-// lines returns what a list of figures has, a line each.
+// lines describes figures, one a line.
 func lines[S any](figures []Figure[S]) string {
 	var b strings.Builder
 	for _, f := range figures {

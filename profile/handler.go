@@ -8,16 +8,15 @@ import (
 	pb "github.com/google/pprof/profile"
 )
 
-// Handler returns a handler that serves what Write writes. Mount it beside net/http/pprof,
-// at "GET /debug/pprof/offheap": without the method, the pattern conflicts with pprof's own, and
-// Handle panics. With ?seconds=N it waits so long, or until the client is gone,
-// and serves the difference. A profile tells function names and sizes: do not serve it to
-// strangers.
+// Handler returns a handler that serves the profile of [Write]. Mount it beside net/http/pprof, at
+// "GET /debug/pprof/offheap": without the method, the pattern conflicts with pprof's own, and
+// Handle panics. With ?seconds=N it waits N seconds, or until the client is gone, and serves the
+// difference. A profile tells function names and sizes: do not serve it to strangers.
 func Handler() http.Handler {
 	return handler("offheap", func() (*pb.Profile, error) { return offHeap(), nil })
 }
 
-// ProcessHandler is Handler for what WriteProcess writes.
+// ProcessHandler is [Handler] for the profile of [WriteProcess].
 func ProcessHandler() http.Handler { return handler("process", process) }
 
 func handler(name string, profile func() (*pb.Profile, error)) http.Handler {
@@ -47,7 +46,7 @@ func handler(name string, profile func() (*pb.Profile, error)) http.Handler {
 	})
 }
 
-// since returns what has changed since a profile.
+// since returns the difference to an earlier profile.
 func since(before *pb.Profile, profile func() (*pb.Profile, error)) (*pb.Profile, error) {
 	now, err := profile()
 	if err != nil {

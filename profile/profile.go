@@ -1,7 +1,7 @@
 // Profile: off-heap memory in the format of go tool pprof.
 
-// Package profile writes profiles of off-heap memory that go tool pprof reads: live and
-// allocated blocks and bytes by call stack, like those of the Go heap.
+// Package profile writes profiles of off-heap memory for go tool pprof: live and allocated blocks
+// and bytes by call stack, as Go's heap profile has them.
 //
 //	import "github.com/freehold-go/freehold/profile"
 //
@@ -9,13 +9,13 @@
 //
 //	go tool pprof http://localhost:6060/debug/pprof/offheap
 //
-// Importing the package turns sampling on, at track.DefaultSampleRate: see package track
-// for what that costs and what a sample stands for. To set another rate, start the program
-// with FREEHOLD_DEBUG=profile=BYTES, or call track.SetSampleRate.
+// Importing the package turns sampling on, at track.DefaultSampleRate. Package track tells its cost
+// and its precision. To set another rate, start the program with FREEHOLD_DEBUG=profile=BYTES, or
+// call track.SetSampleRate.
 //
-// Each sample has the label heap, the name of its heap, and the label tag, the path of the
-// freehold.Tagged that its blocks are from, if they are. They are for pprof's -tagfocus, -tagroot and -tags. The sample types
-// are those of Go's heap profile, in its order, so pprof compares and merges the two.
+// Each sample has the label heap, the name of its heap. Samples of blocks from a freehold.Tagged
+// also have the label tag, its path. Both are for pprof's -tagfocus, -tagroot and -tags. The sample
+// types and their order are Go's heap profile's, so pprof compares and merges the two.
 package profile
 
 import (
@@ -40,8 +40,8 @@ func init() {
 // Write writes the profile of all off-heap memory to w, compressed. The error is w's.
 func Write(w io.Writer) error { return offHeap().Write(w) }
 
-// WriteProcess writes one profile of all of the process's memory to w, compressed: Go's
-// heap profile, with the label heap=go, and that of Write. Go's part is as of the last
+// WriteProcess writes one profile of all of the process's memory to w, compressed: Go's heap
+// profile, with the label heap=go, and the off-heap profile of [Write]. Go's part is as of the last
 // garbage collection. The error is w's.
 func WriteProcess(w io.Writer) error {
 	p, err := process()

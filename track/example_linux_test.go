@@ -30,7 +30,8 @@ func ExampleCheckPointers() {
 	// Output: heap index: byte 16 of a block of 64 bytes
 }
 
-// Guards of one block in a thousand, 100 a second at most, may stay on in production. Here each block has one.
+// Guards of one block in a thousand, 100 a second at most, may stay on in production. Here each
+// block has one.
 func ExampleSetGuardRate() {
 	was := track.SetGuardRate(1, 0)
 	defer track.SetGuardRate(was, track.GuardsPerSecond)

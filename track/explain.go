@@ -9,10 +9,10 @@ import (
 	"github.com/freehold-go/freehold/internal/guardlog"
 )
 
-// Explain returns what is known of the guarded block that a fault hit: what and where in a
-// line, and then the stacks of the block's allocation and Free. err is the value of recover
-// in a goroutine that called debug.SetPanicOnFault, or an error that wraps it. Explain
-// reports false if it is something else, or if no guarded block is at the address.
+// Explain describes the fault in a guarded block: a line names the mistake and the place, and the
+// stacks of the block's allocation and Free follow. err is the value of recover in a goroutine that
+// called debug.SetPanicOnFault, or an error that wraps it. Explain reports false if err is anything
+// else, or if no guarded block is at the address.
 func Explain(err any) (string, bool) {
 	e, ok := err.(error)
 	if !ok {
@@ -25,8 +25,8 @@ func Explain(err any) (string, bool) {
 	return explainAt(fault.Addr())
 }
 
-// ExplainPointer is [Explain] for a pointer, such as one for which a system call returned
-// EFAULT: these find an inaccessible page without a fault.
+// ExplainPointer is [Explain] for a pointer. A system call that finds an inaccessible page returns
+// EFAULT without a fault; pass its argument.
 func ExplainPointer(p unsafe.Pointer) (string, bool) { return explainAt(uintptr(p)) }
 
 func explainAt(addr uintptr) (string, bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/freehold-go/freehold/internal/stacks"
 )
 
-// Leak is the live blocks that one call stack allocated in one heap and for one tag.
+// Leak counts the live blocks that one call stack allocated in one heap and for one tag.
 type Leak struct {
 	Heap   string    // as in Usage
 	Tag    string    // as in Usage
@@ -23,23 +23,23 @@ type Leak struct {
 	Bytes  int64 // asked for
 }
 
-// Dropped is owners of memory, such as heaps and arenas, that were dropped without Close:
-// the garbage collector has found them unreachable. Their memory is lost until the parent
-// is closed, or for good if it is the system's.
+// Dropped counts owners of memory, such as heaps and arenas, that were dropped without Close: the
+// garbage collector found them unreachable. Their memory is lost until the parent is closed, or for
+// good if it came from the system.
 type Dropped struct {
 	Kind  string    // the type, such as "freehold.Heap"; "(other)" beyond 1,023 stacks and names
-	Name  string    // that the owner was given, "" for none
+	Name  string    // the owner's name, "" if it has none
 	Stack []uintptr // of the call that made it, as in Usage
 	Count int       // owners
 }
 
-// Leaks returns the live blocks that were recorded, by stack, heap and tag, the most bytes
-// first. At rate 1, from the start on, that is every live block, and the figures are
-// exact. At other rates they are estimates, as in [Profile].
+// Leaks returns the live blocks that were sampled, by stack, heap and tag, the most bytes first. If
+// the rate was 1 from the start, it returns every live block, and the figures are exact. At other
+// rates they are estimates, as in [Profile].
 //
-// Whether a live block has leaked only the program knows: call Leaks when all should be
-// free, or compare two calls. Blocks of an arena, a pool or a buffer are not recorded one by
-// one, but the memory that it takes from a heap is.
+// Only the program knows whether a live block has leaked: call Leaks when all should be free, or
+// compare two calls. An arena, a pool or a buffer shows with the memory that it takes from a heap,
+// not with its own blocks.
 func Leaks() []Leak {
 	var all []Leak
 	for _, u := range Profile() {
@@ -50,15 +50,14 @@ func Leaks() []Leak {
 	return all
 }
 
-// DroppedOwners returns the owners that were found dropped without Close so far, by
-// stack and name: a [freehold.Heap], arena.Arena and Shared, pool.Pool and Blocks,
-// buffer.Buffer, hashmap.Map and Shared, btree.Map, intern.Strings and Shared,
-// vector.Vector and Chunked. It finds none unless the program was started with FREEHOLD_DEBUG=leak,
-// which has a report on standard error for the first of each stack too, once the
-// collector has found it.
+// DroppedOwners returns the owners that the collector has found dropped without Close so far, by
+// stack and name: a [freehold.Heap], arena.Arena and Shared, pool.Pool and Blocks, buffer.Buffer,
+// hashmap.Map and Shared, btree.Map, intern.Strings and Shared, vector.Vector and Chunked. It finds
+// none unless the program was started with FREEHOLD_DEBUG=leak. That also reports the first of each
+// stack on standard error, once the collector has found it.
 //
-// A reachable owner is not dropped: one in a global variable, or a heap whose freed
-// memory has yet to decay.
+// A reachable owner is not dropped: one in a global variable, or a heap with freed memory that has
+// yet to decay.
 func DroppedOwners() []Dropped {
 	var all []Dropped
 	for _, d := range owners.All() {
@@ -67,11 +66,11 @@ func DroppedOwners() []Dropped {
 	return all
 }
 
-// WriteLeaks writes what [Leaks] and [DroppedOwners] return as text, and the blocks that
-// were live when their heap was closed, which may be leaks or freed by Close on purpose. Each
-// function of a stack has a line, and another for its place in the source, as in Go's panics.
-// The first is the one that called this module, and the heading names the function of an
-// arena, a pool or another package through which it did. The error is w's.
+// WriteLeaks writes the results of [Leaks] and [DroppedOwners] as text, and the blocks that were
+// live when their heap was closed. Those may be leaks, or the program lets Close free them. Stacks
+// have two lines for each function, as in Go's panics, and begin with the caller of this module. If
+// it called through an arena, a pool or another package, the heading names that function. The error
+// is w's.
 func WriteLeaks(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	leaks, closed := Leaks(), leaksAtClose()
@@ -94,8 +93,8 @@ func WriteLeaks(w io.Writer) error {
 	return b.Flush()
 }
 
-// writeLeaks writes blocks that were recorded at a rate, and are or were live. Errors are the
-// Flush's.
+// writeLeaks writes blocks that were recorded at a rate. live says when they were live. Errors show
+// in Flush.
 func writeLeaks(b *bufio.Writer, leaks []Leak, live string, rate int) {
 	var blocks, bytes int64
 	for _, l := range leaks {
@@ -129,7 +128,7 @@ func writeStacks(b *bufio.Writer, leaks []Leak) {
 	}
 }
 
-// leaksAtClose returns the blocks that Close of their heap freed, as Leaks does.
+// leaksAtClose is Leaks for the blocks that were live at Close of their heap.
 func leaksAtClose() []Leak {
 	var closed []Leak
 	for _, u := range Profile() {

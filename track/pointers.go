@@ -21,32 +21,30 @@ type GoPointer struct {
 	Stack  []uintptr // of the block's allocation, for runtime.CallersFrames; nil unless it was sampled
 }
 
-// CheckPointers returns the words in h's live blocks that look like pointers into the Go
-// heap, which includes the stacks of goroutines. The collector does not see such a pointer:
-// what it points to may be freed and used for something else. The typed functions refuse
-// types with Go pointers, but unsafe code and C can store them.
+// CheckPointers returns the words in h's live blocks that look like pointers into the Go heap,
+// which includes the stacks of goroutines. The collector does not see these pointers: it may free
+// the object and reuse its memory. The typed functions reject types with Go pointers, but unsafe
+// code and C can store them.
 //
-// Blocks of arenas, pools and buffers are parts of blocks of their heap, which are read to
-// the end: a part that is free now may hold an old pointer. [freehold.Ptr], Slice and String
-// refer to off-heap memory, and are not reported. Pointers to global variables are not
-// reported either, as these stay where they are.
+// Arenas, pools and buffers cut their blocks from blocks of the heap, which are read to the end: a
+// part that is free now may hold an old pointer. [freehold.Ptr], Slice and String refer to off-heap
+// memory, and are not reported. Neither are pointers to global variables, which never move.
 //
-// Stack says where a block was allocated, if it was sampled: each block is after
-// [SetSampleRate](1), or with FREEHOLD_DEBUG=profile=1.
+// Stack says where a block was allocated, if it was sampled. After [SetSampleRate](1), and with
+// FREEHOLD_DEBUG=profile=1, each block is.
 //
-// A word "looks like" a pointer if the Go heap has its address in use, or had it. A number or
-// random bits may do so too: rarely where addresses have 64 bits, more often where they have
-// 32. Memory that Alloc did not clear may hold an old pointer. Only words at multiples of a
-// pointer's size are read, so a pointer in a packed record is missed.
+// A word looks like a pointer if the Go heap uses or has used its address. So may a number or
+// random bits: rarely with addresses of 64 bits, more often with 32. Memory that Alloc did not
+// clear may hold an old pointer. Only words at multiples of a pointer's size are read, so a pointer
+// in a packed record is missed.
 //
-// Other goroutines may use h meanwhile. What they write is read as it is at some moment, and
-// the race detector does not report that. A block that they allocate, free or resize may be
-// missed. Close and Trim of h wait, and allocations may wait while one span of small blocks or
-// 256 KiB of a large block are read. It reads about as fast as BenchmarkCheckPointers says,
-// and is for tests and for debugging.
+// Other goroutines may use h meanwhile. A word that they write may be read before or after, and the
+// race detector does not report the read. A block that they allocate, free or resize may be missed.
+// Close and Trim of h wait. An allocation may wait while one span of small blocks, or 256 KiB of a
+// large block, is read. BenchmarkCheckPointers measures the speed. It is for tests and debugging.
 //
-// The error matches [errors.ErrUnsupported]: builds with the tag freehold_portable cannot
-// tell. If h is closed, there are no live blocks.
+// The error matches [errors.ErrUnsupported]: builds with the tag freehold_portable do not know the
+// Go heap's addresses. A closed h has no live blocks.
 func CheckPointers(h *freehold.Heap) ([]GoPointer, error) {
 	found, err := heap.Of(h).GoPointers()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Report: what FREEHOLD_DEBUG asks for at the end.
+// Report: the reports of FREEHOLD_DEBUG at the end of the program.
 
 package track
 
@@ -14,12 +14,11 @@ import (
 	"github.com/freehold-go/freehold/internal/owners"
 )
 
-// AtExit writes the reports that the environment variable FREEHOLD_DEBUG asks for to
-// standard error: with leak that of [WriteLeaks], after a garbage collection that looks
-// for dropped owners, with stats that of [WriteStats], and with poison or quarantine that of
-// [WriteMistakes]. Without them it does nothing.
-// Make it main's first defer, so that it runs last: what other deferred calls free is free
-// then. Blocks that were live when their heap was closed have a part of their own.
+// AtExit writes the reports of the environment variable FREEHOLD_DEBUG to standard error: leak
+// writes [WriteLeaks], after a garbage collection that looks for dropped owners, stats writes
+// [WriteStats], and poison and quarantine write [WriteMistakes]. Without them AtExit does nothing.
+// Make it main's first defer, so that it runs after all other deferred calls have freed their
+// memory.
 //
 //	func main() {
 //		defer track.AtExit()
@@ -41,10 +40,10 @@ func AtExit() {
 	}
 }
 
-// WriteMistakes writes what FREEHOLD_DEBUG=poison or quarantine can tell before a call panics
-// with it: each freed block in quarantine that was written after its Free, and each live one
-// that was written up to 32 bytes behind its end, with their stacks. It writes nothing if there
-// are none. It reads all of the quarantine; Alloc and Free wait meanwhile. The error is w's.
+// WriteMistakes writes the mistakes that FREEHOLD_DEBUG=poison or quarantine would find later, with
+// a panic: each freed block in quarantine that was written after its Free, and each live block with
+// a write up to 32 bytes behind its end, with their stacks. It writes nothing if there are none. It
+// reads all of the quarantine; Alloc and Free wait meanwhile. The error is w's.
 func WriteMistakes(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	var all []string
@@ -55,11 +54,10 @@ func WriteMistakes(w io.Writer) error {
 	return b.Flush()
 }
 
-// WriteStats writes the figures of all open heaps, of all tags and of all open caches as text: those of
-// [freehold.AllStats], [freehold.AllTags] and [cache.AllStats], in bytes unless they say otherwise. Heaps that
-// have had guarded blocks, or were to have some, have a row for these. Under
-// FREEHOLD_DEBUG=stats the first 1,000 heaps that were closed have a row too, with their figures
-// right before Close, which are no part of the total. The error is w's.
+// WriteStats writes [freehold.AllStats], [freehold.AllTags] and [cache.AllStats] as tables, in
+// bytes unless a column says otherwise. A heap with guarded blocks, now or before, has a row for
+// them. FREEHOLD_DEBUG=stats adds a row for each of the first 1,000 closed heaps, with their
+// figures right before Close, which the total leaves out. The error is w's.
 func WriteStats(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	const row = "%14v %10v %14v %14v %14v  %v\n"
@@ -101,7 +99,7 @@ func WriteStats(w io.Writer) error {
 	return b.Flush()
 }
 
-// closedStats returns the figures of heap.Closed that WriteStats writes.
+// closedStats returns heap.Closed, with the figures that WriteStats needs.
 func closedStats() (all []freehold.Stats, more int) {
 	closed, more := heap.Closed()
 	for _, st := range closed {
@@ -113,7 +111,7 @@ func closedStats() (all []freehold.Stats, more int) {
 	return all, more
 }
 
-// writeGuards writes the guard figures of heaps that have any. Errors are the Flush's.
+// writeGuards writes the guard figures of heaps that have any. Errors show in Flush.
 func writeGuards(b *bufio.Writer, heaps []freehold.Stats) {
 	const row = "%14v %10v %14v  %v\n"
 	head := false

@@ -1,9 +1,10 @@
-// Track: who has the off-heap memory.
+// Track: off-heap memory by call stack, from samples.
 
-// Package track shows where a program's off-heap memory comes from, and who uses it wrongly:
+// Package track shows which code allocates a program's off-heap memory, and which code uses it
+// wrongly:
 //
-//   - [Profile]: what each call stack allocated and freed, estimated from samples, for the
-//     blocks of every [freehold.Heap]; package profile writes it for go tool pprof
+//   - [Profile]: allocations and frees of each call stack, estimated from samples of the blocks of
+//     every [freehold.Heap]; package profile writes it for go tool pprof
 //   - [Leaks], [WriteLeaks]: the live blocks by stack, all of them at rate 1
 //   - [DroppedOwners]: heaps, arenas, pools, buffers and containers that were dropped
 //     without Close
@@ -16,9 +17,9 @@
 //   - [CheckPointers]: words in live blocks that point into the Go heap
 //   - package track/web: a page about a running process
 //
-// All of it is off until it is asked for, and costs nothing while it is off. Calls turn it on,
-// and so does the environment variable FREEHOLD_DEBUG when the program starts, without a
-// rebuild. It is a list with commas of
+// All of it is off by default, and costs nothing while it is off. Calls turn it on, and so does the
+// environment variable FREEHOLD_DEBUG when the program starts, without a rebuild. Its value is a
+// list, separated by commas, of
 //
 //   - profile, or profile=BYTES: sampling at [DefaultSampleRate], or another rate. The import
 //     of package profile turns it on too.
@@ -42,30 +43,28 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// DefaultSampleRate is the rate of FREEHOLD_DEBUG=profile and of the package profile, in
-// bytes: that of Go's memory profile.
+// DefaultSampleRate is the rate of FREEHOLD_DEBUG=profile and of package profile, in bytes. Go's
+// memory profile has the same.
 const DefaultSampleRate = watch.DefaultSampleRate
 
 // SampleRate returns the rate, 0 if sampling is off.
 func SampleRate() int { return watch.SampleRate() }
 
-// SetSampleRate sets the rate and returns the old one: of the bytes that heaps hand out,
-// one in bytes is picked on average, and its block is sampled. 1 samples every block, 0
-// none. A negative rate panics. The rate holds for allocations after the call; blocks that
-// were sampled before are tracked until they are freed.
+// SetSampleRate sets the rate and returns the old one. On average one block is sampled for each
+// rate bytes that heaps hand out. 1 samples every block, 0 none. A negative rate panics. The rate
+// holds for allocations after the call; blocks sampled before are tracked until they are freed.
 //
-// While sampling is on, Alloc counts bytes, and a sampled block takes as long as some tens of
-// others (BenchmarkPairSampled of internal/watch). A sample takes 64
-// bytes off-heap while its block is live, and a stack up to 1 KiB for good. At most 65,535
-// stacks are kept. SetSampleRate drains the caches of all heaps, which stops the world for
-// microseconds for each.
+// While sampling is on, Alloc counts bytes, and a sampled block takes as long as dozens of others
+// (BenchmarkPairSampled of internal/watch). A sample takes 64 bytes off-heap while its block is
+// live, and a stack takes up to 1 KiB for good. At most 65,535 stacks are kept. SetSampleRate
+// drains the caches of all heaps, which stops the world for microseconds for each.
 func SetSampleRate(bytes int) (was int) { return watch.SetSampleRate(bytes) }
 
-// Usage is what one call stack allocated and freed in one heap and for one tag since sampling began, as
-// estimated from the sampled blocks. Each sampled block of n bytes counts for
-// 1/(1-exp(-n/rate)) blocks, which is right on average at any rate and need not be scaled
-// again. With k samples, the relative error is about 1/sqrt(k). At rate 1 the figures are
-// exact, but for other stacks than the first 65,535.
+// Usage counts the allocations and frees of one call stack in one heap and for one tag since
+// sampling began, estimated from the sampled blocks. Each sampled block of n bytes counts for
+// 1/(1-exp(-n/rate)) blocks, which is right on average at any rate and needs no more scaling. With
+// k samples, the relative error is about 1/sqrt(k). At rate 1 the figures are exact for the first
+// 65,535 stacks.
 //
 // Resize counts as the Free of the old size and the Alloc of the new one, in place too.
 // Close of a heap counts as the Free of its blocks.
@@ -88,8 +87,8 @@ func (u *Usage) InUseObjects() int64 { return u.AllocObjects - u.FreeObjects }
 func (u *Usage) InUseBytes() int64 { return u.AllocBytes - u.FreeBytes }
 
 // Profile returns the usage of each stack, heap and tag that has a sample, the most bytes in
-// use first. Stacks begin with the caller of this module: the frames of package freehold,
-// its internals and accounts are left out; those of arena, pool and other packages are not.
+// use first. Stacks begin with the caller of this module: they leave out the frames of package
+// freehold, its internals and accounts, but not the frames of arena, pool and other packages.
 //
 // It takes about a microsecond for each stack. Other goroutines may allocate meanwhile.
 func Profile() []Usage {

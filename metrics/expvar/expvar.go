@@ -1,20 +1,24 @@
 // Expvar: the figures of heaps and caches at /debug/vars.
 
-// Package expvar publishes the figures of heaps and caches with Go's package expvar, as the variable
-// freehold:
+// Package expvar publishes the figures of heaps and caches with Go's package expvar:
 //
 //	import _ "github.com/freehold-go/freehold/metrics/expvar"
 //
 //	curl http://localhost:6060/debug/vars
 //
-// Its value is an object with one member for each name of a heap, by metrics.ByName, which has the
-// fields of [freehold.Stats]. Heaps of one name are added up. The variable freehold.tags has
-// one member for each tag, with the fields of [freehold.Counts]; a tag includes those below
-// it. The variable freehold.budget is null, or has the fields of [budget.Stats] while a budget
-// runs. The variable freehold.accounts has one member for each name of an account, by
-// metrics.Accounts, with the fields of [budget.AccountStats]. The variable freehold.caches has one
-// member for each name of a cache, by metrics.Caches, with the fields of [cache.Stats]. Reading them
-// costs a call of Stats for each heap, account and cache, and nothing otherwise.
+// The variables are
+//
+//   - freehold: an object with one member for each heap's name, with the fields of
+//     [freehold.Stats]; metrics.ByName adds up heaps of one name
+//   - freehold.tags: one member for each tag, with the fields of [freehold.Counts]; a tag includes
+//     the tags below it
+//   - freehold.budget: the fields of [budget.Stats] while a budget runs, or null
+//   - freehold.accounts: one member for each account's name, with the fields of
+//     [budget.AccountStats], by metrics.Accounts
+//   - freehold.caches: one member for each cache's name, with the fields of [cache.Stats], by
+//     metrics.Caches
+//
+// A read costs a call of Stats for each heap, account and cache. Otherwise they cost nothing.
 //
 // Go's package mounts /debug/vars on http.DefaultServeMux. Do not serve it to strangers.
 package expvar

@@ -26,8 +26,8 @@
 //	freehold.heap.guards         {block}
 //	freehold.heap.skipped_guards {block}
 //
-// They are the fields of [freehold.Stats]. Heaps of one name are added up already, see package
-// metrics. These have the attribute freehold.tag, and are of [freehold.AllTags]. They count
+// They are the fields of [freehold.Stats]. Heaps of one name are added up, as package metrics says.
+// The next metrics have the attribute freehold.tag, and are from [freehold.AllTags]. They count
 // every call. A tag such as db/cache is part of db:
 //
 //	freehold.tag.live            By
@@ -81,7 +81,7 @@
 //	freehold.budget.reclaims     {collection}
 //	freehold.budget.rounds       {round}
 //
-// What only rises is a counter; the others are up-down-counters, so that backends may add
+// A figure that only rises is a counter. The others are up-down-counters, so that backends may add
 // them up.
 package otel
 
@@ -118,7 +118,7 @@ type maker struct {
 	err  error // the first one
 }
 
-// instruments makes those of figures.
+// instruments makes an instrument for each figure.
 func instruments[S any](m *maker, prefix string, figures []metrics.Figure[S]) (all []metric.Int64Observable) {
 	for i, f := range figures {
 		if i > 0 && f.Name == figures[i-1].Name { // of another reason
@@ -155,9 +155,10 @@ func observe[S any](o metric.Observer, figures []metrics.Figure[S], by []metric.
 	}
 }
 
-// Register makes the instruments on a meter, of all heaps, tags, accounts and caches of the process, those
-// that are made later too, and of the budget that runs. Unregister of its result ends them. The error is
-// the meter's. Each collection costs a call of Stats for each heap, account and cache, microseconds.
+// Register makes the instruments on a meter. They show all heaps, tags, accounts and caches of the
+// process, later ones too, and the running budget. Unregister of its result ends them. The error is
+// the meter's. Each collection costs a call of Stats, microseconds, for each heap, account and
+// cache.
 func Register(meter metric.Meter) (metric.Registration, error) {
 	m := &maker{Meter: meter}
 	ofHeaps := instruments(m, "freehold.heap.", metrics.HeapFigures)

@@ -88,7 +88,8 @@ func wantFigures[S any](t *testing.T, points map[string]point, of string, figure
 	}
 }
 
-// Each figure of each list is observed until Unregister, by the names and units of the package's documentation.
+// Each figure of each list is observed until Unregister, by the names and units of the package's
+// documentation.
 func TestFiguresAreObserved(t *testing.T) {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: "heap", MaxBytes: 8 << 20, Decay: -1}) // no tick changes a figure
 	defer h.Close()

@@ -26,13 +26,13 @@
 //	freehold_heap_guards_total
 //	freehold_heap_guards_skipped_total
 //
-// They are the fields of [freehold.Stats]. Heaps of one name are added up, see package metrics. An
-// alarm for a limit that is near:
+// They are the fields of [freehold.Stats]. Heaps of one name are added up, as package metrics says.
+// An alarm for a heap near its limit:
 //
 //	freehold_heap_committed_bytes / freehold_heap_limit_bytes > 0.9
 //
-// These have the label tag, such as db/cache, and are of [freehold.AllTags]. They count every
-// call. Do not add db and db/cache up, as a tag includes those below it:
+// These have the label tag, such as db/cache, and are from [freehold.AllTags]. They count every
+// call. Do not add up db and db/cache: a tag includes the tags below it.
 //
 //	freehold_tag_live_blocks
 //	freehold_tag_live_bytes
@@ -41,7 +41,7 @@
 //	freehold_tag_frees_total
 //
 // These have the label account, with the names above it: process/search/tenant. They are fields of
-// [budget.AccountStats]; a name is of one account, or of several that are added up:
+// [budget.AccountStats]. Accounts of one name are added up:
 //
 //	freehold_account_used_bytes
 //	freehold_account_live_blocks
@@ -52,8 +52,8 @@
 //	freehold_account_refusals_total
 //	freehold_account_evicted_bytes_total
 //
-// An account's own heap is among the heaps too. Its limit there is the lowest of the account's and those
-// above. What counts against the account's is freehold_account_used_bytes.
+// An account's own heap is among the heaps too. The heap's limit is the lowest limit of the account
+// and the accounts above it. freehold_account_used_bytes counts against the account's own limit.
 //
 // These have the label cache, cache.Options.Name. They are the fields of [cache.Stats], by
 // metrics.Caches:
@@ -72,7 +72,7 @@
 //	freehold_cache_evictions_total      with the label reason: room, expired or shrunk
 //	freehold_cache_copied_bytes_total
 //
-// The part of reads that found their entry:
+// The share of reads that found their entry:
 //
 //	rate(freehold_cache_hits_total[5m]) / (rate(freehold_cache_hits_total[5m]) + rate(freehold_cache_misses_total[5m]))
 //
@@ -106,14 +106,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A figure is one metric of what a label tells apart, such as heaps, or of the budget.
+// A figure is one metric, with a label such as the heap's name, or without one for the budget.
 type figure[S any] struct {
 	metrics.Figure[S]
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 }
 
-// names are those that do not follow from a figure's name and unit.
+// names has the names that do not follow from a figure's name and unit.
 var names = map[string]string{
 	"freehold_heap_guarded":              "freehold_heap_guarded_blocks",
 	"freehold_heap_skipped_guards_total": "freehold_heap_guards_skipped_total",
@@ -148,9 +148,9 @@ var (
 
 type collector struct{}
 
-// NewCollector returns a collector of all heaps, tags, accounts and caches of the process, those that are
-// made later too, and of the budget that runs. Register it once. Collecting costs a call of Stats for each
-// heap, account and cache, microseconds. It may be called by several goroutines.
+// NewCollector returns a collector of all heaps, tags, accounts and caches of the process, later
+// ones too, and of the running budget. Register it once. Collecting costs a call of Stats,
+// microseconds, for each heap, account and cache. The collector is safe for concurrent use.
 func NewCollector() prometheus.Collector { return collector{} }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {

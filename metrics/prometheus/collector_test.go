@@ -86,7 +86,8 @@ func wantFigures[S any](t *testing.T, text, of, label string, figures []metrics.
 	}
 }
 
-// Each figure of each list is shown, by the names of the package's documentation, which follow the conventions.
+// Each figure of each list is shown, by the names of the package's documentation, which follow the
+// conventions.
 func TestFiguresAreCollected(t *testing.T) {
 	h := newHeap(t, "heap", 8<<20)
 	if _, err := h.Alloc(9<<20, 8); err == nil {

@@ -1,4 +1,4 @@
-// Snapshot: what the page shows.
+// Snapshot: the data of the page.
 
 package web
 
@@ -25,10 +25,10 @@ import (
 // Format is Snapshot.Format. It changes with the meaning of a field.
 const Format = "freehold/1"
 
-// mostStacks is how many stacks a snapshot has.
+// mostStacks is the most stacks in a snapshot.
 const mostStacks = 20
 
-// Snapshot is what a process says of its memory, in bytes. Its JSON has the fields' names.
+// Snapshot has the figures of a process's memory, in bytes. Its JSON has the fields' names.
 type Snapshot struct {
 	Format  string // [Format]
 	Time    time.Time
@@ -39,7 +39,7 @@ type Snapshot struct {
 	Slow    string // why small blocks do not take the fast path: the error of freehold.FastPath; "" if they are
 
 	Resident int // physical memory of the process; 0 if the system does not tell (Linux does)
-	GoMemory int // memory of the Go runtime, without what it has returned: of its heap, stacks and bookkeeping
+	GoMemory int // memory of the Go runtime for its heap, stacks and bookkeeping, without returned memory
 
 	Heaps []freehold.Stats    // by name, heaps of one name added up
 	Tags  []freehold.TagStats // freehold.AllTags; a tag includes those below it
@@ -53,14 +53,14 @@ type Snapshot struct {
 	Stacks     []Stack // of sampled blocks, the 20 with the most bytes in use
 }
 
-// Stack is what one call stack has in use, estimated from samples.
+// Stack counts the live blocks of one call stack, estimated from samples.
 type Stack struct {
 	Heap    string
 	Tag     string // as in track.Usage
 	Blocks  int64
 	Bytes   int64
-	Callers []Caller // from the one that called this module on, at most 8
-	Through string   // the function of an arena, a pool or another package that it called, such as "arena.(*Arena).Alloc"; "" if there is none
+	Callers []Caller // begins with the caller of this module; at most 8
+	Through string   // the function of an arena or a pool that it called, such as "arena.(*Arena).Alloc", or ""
 }
 
 // Caller is one frame of a stack.
@@ -105,7 +105,7 @@ func resident() int {
 	return int(stat["VmRSS"])
 }
 
-// stacks returns the stacks of a snapshot: those of track.Profile that differ in what is shown.
+// stacks returns the stacks of a snapshot: track.Profile, where stacks that look alike are added up.
 func stacks() []Stack {
 	var all []Stack
 	at := map[string]int{}

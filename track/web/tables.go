@@ -34,7 +34,7 @@ func accounts() []budget.AccountStats {
 	return all
 }
 
-// budgetTable returns the budget and what is wrong with it, or nil if none runs.
+// budgetTable returns the budget and its problem, or nil if none runs.
 func (s *Snapshot) budgetTable() (t table, problem string) {
 	b := s.Budget
 	if b == nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Text returns the snapshot as tables for a terminal of that width, or of any if width is 0. A
-// table that is wider continues below, with its first column again. With an earlier snapshot of
-// the same process, it has what happened per second between them instead of since the start.
-// Names are quoted if a character of theirs does not print, and cut: at 1,000 characters, those
-// of tables at 100 or half of the width, but not below 20.
+// Text returns the snapshot as tables for a terminal of the given width; 0 means any width. A wider
+// table continues below, with its first column again. With an earlier snapshot of the same process,
+// counters are rates per second between the two; otherwise they count from the start. A name with
+// characters that do not print is quoted. Names are cut at 1,000 characters; in tables at 100 or half
+// of the width, but not below 20.
 func (s *Snapshot) Text(before *Snapshot, width int) string {
 	since := interval{&Snapshot{}, "", 1}
 	if before != nil && before.PID == s.PID && before.Started.Equal(s.Started) && s.Time.After(before.Time) {
@@ -65,7 +65,7 @@ func (s *Snapshot) Text(before *Snapshot, width int) string {
 // interval is the time of the counters in a text.
 type interval struct {
 	before  *Snapshot // empty for the time since the start
-	per     string    // behind their names: /s, or nothing
+	per     string    // the suffix of their names: /s, or nothing
 	seconds float64
 }
 
@@ -82,7 +82,7 @@ func more(now, was uint64) uint64 {
 	return now - was
 }
 
-// earlier returns the one of a name of an earlier list, or a zero one.
+// earlier returns the element of an earlier list for which is is true, or a zero one.
 func earlier[S any](all []S, is func(S) bool) (found S) {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		found = all[i]
@@ -90,7 +90,7 @@ func earlier[S any](all []S, is func(S) bool) (found S) {
 	return found
 }
 
-// limit writes a limit, of which 0 is none.
+// limit writes a limit; 0 means none.
 func limit(bytes int64) string {
 	if bytes == 0 {
 		return "-"
@@ -149,11 +149,11 @@ func (s *Snapshot) stackText(b *text) {
 	}
 }
 
-// A table has a head and rows of as many cells: the first to the left, numbers to the right.
+// A table has a head and rows of the same length. The first column is flush left, numbers flush right.
 type table [][]string
 
-// text is what a terminal is sent. All of it passes printf and table, which quote names: these
-// may be from a process that nobody trusts.
+// text collects the output for a terminal. All of it passes printf and table, which quote names: they
+// may come from an untrusted process.
 type text struct {
 	strings.Builder
 	width int // of the terminal; 0 if any is fine
@@ -174,7 +174,7 @@ func (b *text) printf(format string, args ...any) {
 	fmt.Fprintf(b, format, args...)
 }
 
-// table writes a table, in parts of as many columns as fit. Each repeats the first column.
+// table writes a table in parts that fit the width. Each part repeats the first column.
 func (b *text) table(t table) {
 	longest := longestCell // of the first column; figures are never as long
 	if b.width > 0 {
@@ -208,11 +208,10 @@ func (b *text) table(t table) {
 	}
 }
 
-// pad returns a cell to the right of as many characters, or to the left of -width.
+// pad pads a cell to a width: on the left, or on the right if width is negative.
 func pad(cell string, width int) string { return fmt.Sprintf("%*s", width, cell) }
 
-// printable returns a name without what would change a terminal, and at most longest
-// characters of it.
+// printable quotes a name that could control a terminal, and cuts it to longest characters.
 func printable(name string, longest int) string {
 	if len(name) > longest && utf8.RuneCountInString(name) > longest {
 		end := 0
@@ -242,7 +241,7 @@ func thousands(n int) string {
 // Size writes bytes in the unit of 1,024 that leaves three digits: "1.25 MiB".
 func Size(n int) string { return size(int64(n)) }
 
-// size is Size for what may be larger than the addresses of a process.
+// size is Size for numbers that may not fit an int.
 func size(n int64) string {
 	if n < 1024 {
 		return strconv.FormatInt(n, 10) + " B"

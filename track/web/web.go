@@ -64,7 +64,7 @@ type Link struct {
 	URL  string // such as "/debug/pprof/offheap"
 }
 
-// page is what the template takes.
+// page is the data of the template.
 type page struct {
 	Snapshot *Snapshot
 	Links    []Link
@@ -138,7 +138,7 @@ func write(w http.ResponseWriter, kind string, body []byte) {
 	_, _ = w.Write(body) // the client is gone
 }
 
-// formatOf returns what a request asks for.
+// formatOf returns the format that a request asks for.
 func formatOf(r *http.Request) string {
 	if r.URL.Query().Has("format") {
 		return r.URL.Query().Get("format")
