@@ -1,27 +1,27 @@
 // Choose: which blocks are watched.
 //
-// There are three settings: one byte in so many is sampled, one block in n is guarded, and
-// blocks get red zones or not. One countdown serves all of them. A cache counts down the
-// bytes that Alloc takes from it, from a random start (Gap); a countdown that ends is an
-// event, and choose then draws what becomes of the block:
+// There are three settings: one byte in rate is sampled, one block in n is guarded, and blocks
+// get red zones or not. One countdown serves all of them. A cache counts down the bytes that
+// Alloc takes from it, from a random start (Gap). A block at which the countdown ends is an
+// event, and choose draws what happens to it:
 //
 //	|<-------------- probability of an event -------------->|
 //	|  guarded, 1/n   |  sampled only  |  neither: it gets  |
 //	|  (some sampled) |                |  a red zone, or is |
 //	|                 |                |  not watched       |
 //
-// Sampled: of the bytes that a heap hands out, about one in rate is picked, and its block
-// is sampled. A block of size bytes is sampled with probability 1-exp(-size/rate), whatever
-// was sampled before. So a sample represents the inverse of that many blocks, and the sums
-// are right on average. (As in tcmalloc and in Go's memory profile.)
+// Sampled: of the bytes that a heap hands out, about one in rate is picked, and its block is
+// sampled. A block of size bytes is sampled with probability 1-exp(-size/rate), independent of all
+// others. So a sample represents 1/probability blocks, and the sums are right on average, as in
+// tcmalloc and in Go's memory profile.
 //
-// Guarded: one block in n, whatever its size, independent of samples. So each block counts
-// extra bytes besides its own, by which the probability of an event is at least that of a
-// block that is sampled, guarded or both. With red zones every block is an event.
+// Guarded: one block in n, whatever its size, independent of samples. So each block counts extra
+// bytes besides its own. They make the probability of an event at least the probability of a block
+// that is sampled, guarded or both. With red zones every block is an event.
 //
-// In assembly the countdown has functions of its own, in use while anything is counted: see
-// fast_amd64.go of package heap. Where no cache has served a block, the block gets a gap of
-// its own (Due), which has the same distribution.
+// In assembly the countdown has functions of its own, which are in use while anything is counted:
+// see fast_amd64.go of package heap. A block that no cache has served gets a gap of its own
+// (Due), with the same distribution.
 
 package watch
 
@@ -44,7 +44,7 @@ import (
 )
 
 const (
-	// DefaultSampleRate is that of Go's memory profile, in bytes.
+	// DefaultSampleRate is the rate of Go's memory profile, in bytes.
 	DefaultSampleRate = 512 << 10
 
 	// GuardsPerSecond is the budget of FREEHOLD_DEBUG=guard=1/N.
@@ -53,7 +53,7 @@ const (
 	// CanGuard reports whether this build can make memory inaccessible.
 	CanGuard = !vm.GoBacked
 
-	// RedZone is how many bytes a red zone has.
+	// RedZone is the number of bytes in a red zone.
 	RedZone = 32
 
 	defaultQuarantine = 1 << 20 // bytes, red zones included
@@ -61,32 +61,32 @@ const (
 	// maxSampleRate keeps gaps within their type.
 	maxSampleRate = 1 << 48
 
-	// The rate of the countdown where there are no samples: sizes count as nothing then.
+	// blockRate is the rate of the countdown without samples: sizes count next to nothing then.
 	blockRate = 1 << 40
 
-	// The extra bytes, in rates, that no gap exceeds: the logarithm of random has 2^-53 at
-	// least. A block that counts them is an event.
+	// maxExtraRates is a number of extra bytes, in rates, that no gap exceeds, since random is at
+	// least 2^-53. A block that counts them is an event.
 	maxExtraRates = 64
 )
 
-// settings are what is watched. mu is held while it changes.
+// settings say which blocks are watched. mu is held while they change.
 var settings struct {
 	mu         lockrank.Mutex[lockrank.Settings]
 	rate       atomic.Int64 // bytes per sample on average; 1 samples each block, 0 none
-	oneIn      atomic.Int64 // one block in so many is guarded; 0 guards none
+	oneIn      atomic.Int64 // one block in oneIn is guarded; 0 guards none
 	budget     tokenBucket  // of guards
-	quarantine atomic.Int64 // bytes of freed blocks that each heap keeps; 0 if there are no red zones
+	quarantine atomic.Int64 // bytes of freed blocks that each heap keeps; 0 without red zones
 	random     atomic.Uint64
 	changed    func(counting bool)
 }
 
-// Countdown is what caches count down to events by. Its fields are loads of fast paths:
-// package heap reads it in assembly too.
+// Countdown is the input of the caches' countdowns to events. Fast paths load its fields, in
+// package heap from assembly too.
 //
 //go:linkname Countdown freehold.countdown
 var Countdown struct {
-	Extra atomic.Int64 // bytes that each block counts more
-	Rate  atomic.Int64 // of the gaps between events, in bytes; 0 if nothing is counted
+	Extra atomic.Int64 // bytes that each block counts in addition
+	Rate  atomic.Int64 // mean gap between events in bytes; 0 if nothing is counted
 }
 
 // CountdownExtra is for the assembly.
@@ -130,8 +130,8 @@ func guardByMode(n int, sampled bool) {
 	}
 }
 
-// OnChange has f called, now and after each change of the settings, to have the caches count
-// down anew: whether they have anything to count. There is one f.
+// OnChange calls f now and after each change of the settings. f makes the caches count down anew,
+// and gets whether they have anything to count. There is one f.
 func OnChange(f func(counting bool)) {
 	settings.mu.Lock()
 	defer settings.mu.Unlock()
@@ -142,8 +142,8 @@ func OnChange(f func(counting bool)) {
 // SampleRate returns the rate of samples.
 func SampleRate() int { return int(settings.rate.Load()) }
 
-// SetSampleRate sets the rate for the allocations after it, and returns the old one. It
-// drains the caches of all heaps, whose countdowns are for the old one.
+// SetSampleRate sets the rate for the allocations after it, and returns the old one. It drains the
+// caches of all heaps, since their countdowns have the old rate.
 func SetSampleRate(rate int) (was int) {
 	arg.AtLeast("track.SetSampleRate", "bytes", rate, 0)
 	settings.mu.Lock()
@@ -155,9 +155,9 @@ func SetSampleRate(rate int) (was int) {
 	return was
 }
 
-// SetGuardRate has one block in n guarded, none if n is 0, from now on, and perSecond at
-// most, or without a bound if that is 0. It returns the old n. It drains the caches of all
-// heaps, as SetSampleRate does.
+// SetGuardRate guards one block in n from now on, or none if n is 0. It guards at most perSecond
+// blocks a second, or any number if perSecond is 0. It returns the old n. It drains the caches of
+// all heaps, as SetSampleRate does.
 func SetGuardRate(n, perSecond int) (was int) {
 	arg.AtLeast("track.SetGuardRate", "n", n, 0)
 	arg.AtLeast("track.SetGuardRate", "perSecond", perSecond, 0)
@@ -175,9 +175,9 @@ func SetGuardRate(n, perSecond int) (was int) {
 // GuardRate returns n if one block in n is guarded, 0 if none is.
 func GuardRate() int { return int(settings.oneIn.Load()) }
 
-// SetQuarantine gives every block a red zone from now on, and has each heap keep that many
-// bytes of freed ones in quarantine. With 0 blocks have no red zones. It returns the old
-// bytes, and drains the caches of all heaps, as SetSampleRate does.
+// SetQuarantine gives every block a red zone from now on, and lets each heap keep that number of
+// bytes of freed blocks in quarantine. With 0 bytes blocks have no red zones. It returns the old
+// number, and drains the caches of all heaps, as SetSampleRate does.
 func SetQuarantine(bytes int) (was int) {
 	settings.mu.Lock()
 	defer settings.mu.Unlock()
@@ -186,7 +186,7 @@ func SetQuarantine(bytes int) (was int) {
 	return was
 }
 
-// Zone returns how many bytes of a red zone each block gets, 0 if there are none.
+// Zone returns the bytes of each block's red zone, 0 if there are none.
 func Zone() int {
 	if settings.quarantine.Load() > 0 {
 		return RedZone
@@ -194,7 +194,7 @@ func Zone() int {
 	return 0
 }
 
-// EachBlock returns why each block is watched from the start on, "" if not each is.
+// EachBlock returns why each block is watched from the start on, or "" if not every block is.
 func EachBlock() string {
 	if Zone() > 0 {
 		return "FREEHOLD_DEBUG has each block checked"
@@ -202,7 +202,7 @@ func EachBlock() string {
 	return ""
 }
 
-// recount has the caches count anew, after a setting changed. settings.mu is held.
+// recount makes the caches count anew after a setting has changed. settings.mu is held.
 func recount() {
 	rate, rates := settings.rate.Load(), 0.0
 	if n := settings.oneIn.Load(); n > 0 {
@@ -222,8 +222,8 @@ func recount() {
 	}
 }
 
-// Gap returns how many bytes a countdown counts before the next event: a number with
-// exponential distribution around its rate.
+// Gap returns the bytes that a countdown counts before the next event: a number with exponential
+// distribution around its rate.
 func Gap() int64 { return gap(Countdown.Rate.Load()) }
 
 func gap(rate int64) int64 {
@@ -249,8 +249,8 @@ func gapBelow(size, rate int64) bool {
 	return (1-u)*float64(rate) < float64(size) && int64(-math.Log(u)*float64(rate)) < size
 }
 
-// choose draws whether a block of size bytes that is an event is guarded, and how many blocks
-// it represents if it is sampled, else 0.
+// choose draws whether an event, a block of size bytes, is guarded. weight is the number of blocks
+// that it represents if it is sampled, else 0.
 func choose(size int) (guarded bool, weight float64) {
 	n, sampled := settings.oneIn.Load(), chance(int64(size), settings.rate.Load())
 	sample := true
@@ -272,8 +272,8 @@ func choose(size int) (guarded bool, weight float64) {
 	return guarded, weight
 }
 
-// sampleAgain returns how many blocks one of size bytes represents that was resized, 0 if it
-// is not sampled. It is no event: such a block is never guarded.
+// sampleAgain draws whether a resized block is sampled, and returns the number of blocks that it
+// then represents, or 0. It is no event: a resized block is never guarded.
 func sampleAgain(size int) (weight float64) {
 	rate := settings.rate.Load()
 	if rate == 0 || !gapBelow(int64(size), rate) {
@@ -303,8 +303,8 @@ func random() float64 {
 	return float64(x>>11+1) / (1 << 53)
 }
 
-// tokenBucket bounds how many blocks are guarded in a second: a bucket that fills with tokens
-// at that rate, up to those of a second, and from which each guard takes one.
+// tokenBucket bounds the blocks that are guarded in a second. It fills with perSecond tokens a
+// second, holds as much as one second brings, and each guard takes a token.
 type tokenBucket struct {
 	mu        lockrank.Mutex[lockrank.Leaf]
 	perSecond int // 0 is no bound

@@ -3,24 +3,23 @@
 //	run   | inaccessible | fill | block | fill | inaccessible |
 //	                     |<- system pages ---->|<--- a page -->|
 //
-// A guarded block ends at an inaccessible page, or in front of it by less than its
-// alignment. What is left of its pages is filled, and checked at Free. A freed block's pages
-// are inaccessible too. Its run waits in quarantine, and is used again when the quarantine
-// is full, the one that waited longest first. So an access to freed memory or beyond the
-// end faults.
+// A guarded block ends at an inaccessible page, or in front of it by less than its alignment. The
+// rest of its pages is filled, and checked at Free. A freed block's pages become inaccessible too.
+// Its run waits in quarantine. When the quarantine is full, the run that has waited longest is used
+// again. So an access to freed memory or beyond the end faults.
 //
 //	carve --> live --Free--> quarantine --> idle --> live
 //
-// Runs have lengths of a power of two, and come from segments with nothing else in them:
-// a guard in ordinary memory would split a huge page. A segment is in one of two states:
+// The lengths of runs are powers of two. Runs come from segments with nothing else in them, since a
+// guard in ordinary memory would split a huge page. A segment is in one of two states:
 //
-//   - All of it is accessible, but for the guards that the kernel knows apart from mappings
-//     (Linux 6.13). A guard is lifted while a block needs the page.
-//   - None of it is, but for the pages of live blocks. This works on all systems, but makes
-//     two mappings of each live block, so there is a bound on these.
+//   - All of it is accessible, except guards that the kernel knows apart from mappings (Linux
+//     6.13). A guard is lifted while a block needs the page.
+//   - None of it is accessible, except the pages of live blocks. This works on all systems, but
+//     makes two mappings of each live block, so the number of live blocks is bounded.
 //
-// The memory of live blocks counts as that of any run. Free ones have no memory, and count
-// with their spans only.
+// The memory of live blocks counts as the memory of any run does. Free runs have no memory, and
+// count with their spans only.
 
 package watch
 
@@ -42,8 +41,8 @@ const (
 	maxGuarded  = 1 << 20 // larger blocks are not guarded
 	guardOrders = 9       // run lengths: a page and twice that up to half a segment, or fewer
 
-	// Guards made of mappings, in all heaps. Linux allows 65,530 mappings, and the Go runtime
-	// dies near the end of them.
+	// maxMappedGuards bounds the guards made of mappings, in all heaps. Linux allows 65,530
+	// mappings, and the Go runtime dies near the end of them.
 	maxMappedGuards = 8 << 10
 )
 
@@ -57,8 +56,8 @@ var quarantineMax = struct {
 // mappedGuards counts the live blocks whose guards are mappings.
 var mappedGuards atomic.Int64
 
-// run is a guard run: what this package adds to its span. Size is the block's. The block is
-// live, or the last one.
+// run is a guard run: the fields that this package adds to its span. Size is the block's. The block
+// is live, or the last one that was.
 type run struct {
 	pages.Span
 	block  uintptr // its address
@@ -80,7 +79,7 @@ func runAt(addr uintptr) *run {
 
 // guards are the guard runs of a heap. mu guards it and their spans.
 type guards struct {
-	skipped atomic.Uint64 // blocks that were to be guarded, and were not
+	skipped atomic.Uint64 // blocks that should have been guarded and were not
 
 	mu         lockrank.Mutex[lockrank.Guards]
 	segments   []uintptr
@@ -88,7 +87,7 @@ type guards struct {
 	mapped     bool        // in the newest segment, guards are made of mappings
 	idle       [guardOrders]pages.List
 	quarantine pages.List
-	waiting    guardCount // what is in quarantine, by the bytes of the runs
+	waiting    guardCount // in quarantine, with the bytes of the runs
 	live       guardCount
 	large      guardCount // part of live
 	traffic    pages.Traffic
@@ -129,7 +128,7 @@ func (s *run) inUse() pages.Range {
 	return pages.Range{Base: from, Size: s.edge() - from}
 }
 
-// slack returns what is left of these pages in front of the block and behind it.
+// slack returns the rest of these pages in front of the block and behind it.
 func (s *run) slack() [2]pages.Range {
 	use, end := s.inUse(), s.block+s.Size
 	return [2]pages.Range{{Base: use.Base, Size: s.block - use.Base}, {Base: end, Size: s.edge() - end}}
@@ -150,8 +149,8 @@ func (h *Heap) guard(size, align int) []byte {
 // Guarded returns a guarded block of size bytes, whatever the rate, or nil if there is none.
 func (h *Heap) Guarded(size int) []byte { return h.guard(size, 1) }
 
-// newGuarded returns a guarded block, which reads zero, or nil if there is none: if it is
-// too large, at too large an alignment, or if there is no memory.
+// newGuarded returns a guarded block, which reads zero. It returns nil if the size or the alignment
+// is too large, or if there is no memory.
 func (h *Heap) newGuarded(size, align uintptr) []byte {
 	page := vm.PageBytes()
 	if h.pages.WholePages || size > maxGuarded || align > page {
@@ -179,7 +178,7 @@ func (h *Heap) newGuarded(size, align uintptr) []byte {
 	return block(s.block, size)
 }
 
-// note counts a live block of that size, or with -1 that it is gone. mu is held.
+// note counts a live block of size bytes, or with -1 that it is gone. mu is held.
 func (h *Heap) note(blocks, size int) {
 	bytes, small := h.engine.GoodSize(size)
 	h.guards.live.add(blocks, uintptr(bytes))
@@ -188,8 +187,8 @@ func (h *Heap) note(blocks, size int) {
 	}
 }
 
-// takeGuardRun returns an idle run, a new one, or else the one that has been in quarantine
-// the longest of all of its length. mu is held.
+// takeGuardRun returns an idle run, or a new one. Without either it empties the quarantine, the
+// oldest first, until a run of 1<<order units is idle. mu is held.
 func (h *Heap) takeGuardRun(order int) *run {
 	g := &h.guards
 	if g.idle[order].Head == 0 && !h.carveGuardRun(order) {
@@ -204,7 +203,7 @@ func (h *Heap) takeGuardRun(order int) *run {
 	return s
 }
 
-// release makes the run idle that has waited in quarantine the longest. mu is held.
+// release makes the run idle that has waited longest in quarantine. mu is held.
 func (g *guards) release() {
 	s := runOf(pages.SpanPtr(g.quarantine.Head))
 	g.quarantine.Remove(&s.Span)
@@ -253,8 +252,8 @@ func (h *Heap) freeGuarded(call string, s *run, b []byte) {
 	}
 }
 
-// endGuarded is freeGuarded without panics. If the fill was written it returns an address,
-// and the block stays.
+// endGuarded is freeGuarded without panics. If the fill was written it returns an address there,
+// and the block stays live.
 func (h *Heap) endGuarded(s *run, b []byte) (live bool, written uintptr) {
 	g := &h.guards
 	g.mu.Lock()
@@ -263,7 +262,7 @@ func (h *Heap) endGuarded(s *run, b []byte) (live bool, written uintptr) {
 		return false, 0
 	}
 	if written = s.written(); written != 0 {
-		s.fill() // so that it is said once
+		s.fill() // so that the mistake is reported once
 		return true, written
 	}
 	s.live = false
@@ -272,7 +271,7 @@ func (h *Heap) endGuarded(s *run, b []byte) (live bool, written uintptr) {
 	h.endSample(b)
 	s.record.Freed()
 	if !h.closeGuarded(s) {
-		return true, 0 // nobody uses the run again
+		return true, 0 // the run is not used again
 	}
 	g.quarantine.PushBack(&s.Span)
 	g.waiting.add(1, s.Bytes())
@@ -282,7 +281,7 @@ func (h *Heap) endGuarded(s *run, b []byte) (live bool, written uintptr) {
 	return true, 0
 }
 
-// maxQuarantined returns how many blocks the quarantine may have. Under a limit their spans
+// maxQuarantined returns the most blocks that the quarantine may have. Under a limit their spans
 // take a small part of it.
 func (h *Heap) maxQuarantined() int {
 	limit := h.pages.Limit()
@@ -328,14 +327,14 @@ func (s *run) written() uintptr {
 	return 0
 }
 
-// fill fills what is left of the block's pages. mu is held.
+// fill fills the rest of the block's pages. mu is held.
 func (s *run) fill() {
 	for _, slack := range s.slack() {
 		poison.FillBytes(block(slack.Base, slack.Size), poison.Fill)
 	}
 }
 
-// Describe says what is wrong with b, which points into a run and is not a live block.
+// Describe returns the mistake about b, which points into a run and is not a live block.
 func (h *Heap) Describe(b []byte) string {
 	g := &h.guards
 	g.mu.Lock()
@@ -360,7 +359,7 @@ func (h *Heap) Describe(b []byte) string {
 	return fmt.Sprintf("it has %s, the block %d; a block is freed whole%s", arg.Bytes(len(b)), s.Size, stacks)
 }
 
-// close forgets all runs. The page heap gives their segments back, and accesses fault.
+// close forgets all runs. The page heap returns their segments to the system, and accesses fault.
 func (g *guards) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -374,7 +373,7 @@ func (g *guards) close() {
 	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
 }
 
-// Uncarved returns the addresses of h's segments that are no run.
+// Uncarved returns the addresses of h's guard segments that are in no run yet.
 func (h *Heap) Uncarved() pages.Range {
 	h.guards.mu.Lock()
 	defer h.guards.mu.Unlock()

@@ -1,4 +1,4 @@
-// Guard segments: where guard runs come from.
+// Guard segments: the memory from which guard runs are carved.
 
 package watch
 
@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// carveGuardRun adds an idle run of 1<<order units. It reports false if there is no memory
-// for one. mu of guards is held.
+// carveGuardRun adds an idle run of 1<<order units. It reports false without memory. mu of guards
+// is held.
 func (h *Heap) carveGuardRun(order int) bool {
 	size := guardUnit() << order
 	if h.guards.uncarved.Size < size && !h.addGuardSegment() {
@@ -19,7 +19,7 @@ func (h *Heap) carveGuardRun(order int) bool {
 	return h.carve(size)
 }
 
-// carve makes the first size bytes that are uncarved an idle run. mu of guards is held.
+// carve makes the first size uncarved bytes an idle run. mu of guards is held.
 func (h *Heap) carve(size uintptr) bool {
 	g := &h.guards
 	s := runOf(h.pages.NewGuardRun(g.uncarved.Base, size/pages.PageBytes))
@@ -36,8 +36,7 @@ func (h *Heap) carve(size uintptr) bool {
 	return true
 }
 
-// addGuardSegment carves what is left of the newest segment, and adds another. mu of guards
-// is held.
+// addGuardSegment carves the rest of the newest segment, and adds another. mu of guards is held.
 func (h *Heap) addGuardSegment() bool {
 	g := &h.guards
 	for g.uncarved.Size > 0 {
@@ -55,7 +54,7 @@ func (h *Heap) addGuardSegment() bool {
 	if !h.carve(guardUnit()) {
 		return false
 	}
-	// This run stays inaccessible, as what is in front of the next one.
+	// This run stays inaccessible: it is the guard in front of the next one.
 	g.idle[0].Remove(pages.SpanPtr(g.idle[0].Head))
 	return true
 }

@@ -1,9 +1,10 @@
-// Quarantine: freed blocks that nobody gets yet, so that a write to them is found.
+// Quarantine: freed blocks that are not reused yet, so that a write to them is found.
 //
-// Free checks the red zone, fills the block, and puts it into the quarantine of its heap, a
-// queue of limited size. A block that leaves it is checked, and then freed. So a late write
-// is found if it comes before as many bytes were freed as the quarantine holds. The call
-// that finds it panics, whosever that is, with the stacks of the guilty block.
+// Free checks the red zone, fills the block, and puts it into the quarantine of its heap, a queue
+// of limited size. A block that leaves the queue is checked, and then freed. So a late write is
+// found if it comes before the bytes that were freed after it exceed the quarantine. The call
+// that finds the write panics, with the stacks of the written block. It may be another
+// goroutine's.
 //
 // For the engine a block in quarantine is live. Stats counts it as cached.
 
@@ -16,7 +17,7 @@ import (
 )
 
 // quarantine frees the block of r, which take returned. A block that is larger than the
-// quarantine does not get there, nor the fill.
+// quarantine is freed at once, and not filled.
 func (h *Heap) quarantine(r *record) {
 	whole, most := r.whole(), uintptr(settings.quarantine.Load())
 	if uintptr(len(whole)) > most {
@@ -34,11 +35,11 @@ func (h *Heap) quarantine(r *record) {
 	h.release(most)
 }
 
-// Release ends the quarantine, and reports whether that has freed any block. If one was
-// written, it panics in the end.
+// Release ends the quarantine, and reports whether that has freed any block. If a block was
+// written, it panics after that.
 func (h *Heap) Release() (any bool) { return h.release(0) }
 
-// release frees the oldest blocks in quarantine until it holds at most that many bytes.
+// release frees the oldest blocks in quarantine until it holds most bytes or less.
 func (h *Heap) release(most uintptr) (any bool) {
 	late := ""
 	for {
@@ -58,8 +59,8 @@ func (h *Heap) release(most uintptr) (any bool) {
 	return any
 }
 
-// oldest takes the oldest block out of a quarantine that holds more than most bytes, and makes
-// it an ordinary one. The mistake is a write to it, if there was one.
+// oldest takes the oldest block out of a quarantine that holds more than most bytes, and ends its
+// watch. mistake describes a write to it, or is "".
 func (h *Heap) oldest(most uintptr) (whole []byte, mistake string) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
@@ -81,11 +82,10 @@ func (h *Heap) EachFreed(f func(addr uintptr)) {
 	h.freed.each(func(r *record) { f(r.addr) })
 }
 
-// WriteMistakes returns a message for each block that was written where nobody may: in
-// quarantine, or behind its end while it is live. It changes nothing, so the call that would
-// have found the write still panics.
+// WriteMistakes returns a message for each block that was written in quarantine, or behind its end
+// while it is live. It changes nothing, so a later call that finds the write still panics.
 func (h *Heap) WriteMistakes() (all []string) {
-	table.mu.Lock() // so no block is the engine's meanwhile
+	table.mu.Lock() // so that no block goes to the engine meanwhile
 	defer table.mu.Unlock()
 	h.freed.each(func(r *record) {
 		if mistake := h.writtenLate(r); mistake != "" {

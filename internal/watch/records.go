@@ -2,11 +2,11 @@
 //
 //	chains   address -> record: size, red zone, stacks, weight, state
 //	live     of a heap: records on a list
-//	freed    of a heap: those in quarantine, the oldest first
+//	freed    of a heap: records of blocks in quarantine, the oldest first
 //
-// There is a record for each watched block, but for guarded ones that are not sampled: these
-// are found by their runs. A record is made before its block is watched, and without memory
-// for one the block is not watched.
+// Guarded blocks that are not sampled are found by their runs. All other watched blocks have a
+// record. A record is made before its block is watched. Without memory for a record the block is
+// not watched.
 //
 // Records, chains and sums are off-heap, in pages of their own.
 
@@ -28,11 +28,11 @@ type record struct {
 	before uintptr
 	addr   uintptr
 	size   uintptr   // the user's
-	weight float64   // how many blocks it represents; 0 if it is not sampled
+	weight float64   // number of blocks that it represents; 0 if it is not sampled
 	alloc  stacks.ID // of its allocation, and of its sum
 	free   stacks.ID // of its Free; Other while it is live
 	red    uint32    // bytes of the red zone behind it
-	live   bool      // else in quarantine, or about to get there or to be moved
+	live   bool      // else in quarantine, on its way there, or being moved
 }
 
 const (
@@ -50,7 +50,7 @@ var table struct {
 	chains  []uintptr // a power of two of them, by hash of the address
 	records int       // in chains
 	unused  uintptr   // records without a block, a list
-	kept    int       // how many these are
+	kept    int       // length of unused
 	sums    []sum     // by ID of the stack
 	labels  []label
 	labelOf map[label]uint32
@@ -95,15 +95,15 @@ func (r *record) drop() {
 	table.kept++
 }
 
-// newMemory returns pages that go back to the system as soon as they are free, at most so many
-// bytes, or any if that is 0.
+// newMemory returns pages that go back to the system as soon as they are free. They are at most
+// maxBytes, or any number if that is 0.
 func newMemory(maxBytes int) *pages.Heap {
 	p := &pages.Heap{}
 	p.Init(pages.Options{Name: "watch", MaxBytes: maxBytes, Decay: -1, WholePages: true}, nil)
 	return p
 }
 
-// array returns n zero values in memory, nil if there is not as much. mu is held.
+// array returns n zero values in memory, or nil if there is no memory. mu is held.
 func array[T any](n int) []T {
 	size := uintptr(n) * unsafe.Sizeof(*new(T))
 	s, err := table.memory.AllocBlock(size, pages.WordBytes, true)
@@ -113,8 +113,8 @@ func array[T any](n int) []T {
 	return unsafe.Slice((*T)(vm.Pointer(s.Base)), n)
 }
 
-// growChains doubles the chains. Without memory for more, it keeps those that there are.
-// It reports false if there are none. mu is held.
+// growChains doubles the chains. Without memory for more it keeps the old ones, and reports false
+// if there are none. mu is held.
 func growChains() bool {
 	old := table.chains
 	chains := array[uintptr](max(2*len(old), minChains))
@@ -169,7 +169,7 @@ func (r *record) chain() {
 	table.records++
 }
 
-// forget ends r's sample, and drops r, which is on no list any more. mu is held.
+// forget ends r's sample and drops r, which is on no list. mu is held.
 func (r *record) forget() {
 	r.end()
 	r.unchain()

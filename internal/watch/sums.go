@@ -1,11 +1,11 @@
-// Sums: what the samples say about all blocks.
+// Sums: the blocks and bytes that the samples represent.
 //
 //	sums     stack, heap and tag -> blocks and bytes so far, allocated and freed
 //	labels   heap and tag
 //
-// There is a sum for each stack with a label, as many as package stacks keeps.
+// There is a sum for each stack with a label that package stacks keeps.
 //
-// A wrapper above the heap names the use of a block, its tag, after the heap has allocated
+// A wrapper above the heap gives a block a tag, which names its use, after the heap has allocated
 // it. The record then moves to the sum of the same stack with the tag.
 
 package watch
@@ -16,20 +16,20 @@ import (
 	"github.com/freehold-go/freehold/internal/stacks"
 )
 
-// sum is what the samples of a stack represent. It is off-heap.
+// sum has the blocks that the samples of a stack represent. It is off-heap.
 type sum struct {
 	allocObjects, allocBytes, freeObjects, freeBytes uint64
-	closeObjects, closeBytes                         uint64 // those that Close of a heap freed; part of free
+	closeObjects, closeBytes                         uint64 // by Close of a heap; part of free
 }
 
 const (
-	// Objects are counted in 1/objectUnits: a sample represents 1 and a fraction, or more.
+	// Objects are counted in 1/objectUnits, since a sample represents 1 and a fraction, or more.
 	objectUnits = 1 << 10
 
 	maxLabels = 1 << 12
 )
 
-// label says whose blocks a sum counts.
+// label names the heap and the tag of the blocks in a sum.
 type label struct{ heap, tag string }
 
 // noLabel is label 0.
@@ -66,7 +66,7 @@ func (r *record) endByClose() {
 	r.end()
 }
 
-// represents returns how many blocks, in objectUnits, and how many bytes r represents.
+// represents returns the blocks, in objectUnits, and the bytes that r represents.
 func (r *record) represents() (objects, bytes uint64) {
 	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(r.size) + 0.5)
 }
@@ -83,8 +83,7 @@ func (h *Heap) labelled() uint32 {
 	return n
 }
 
-// labelNumber returns the number of a label, that of noLabel if there are too many. mu is
-// held.
+// labelNumber returns the number of a label, or of noLabel if there are too many. mu is held.
 func labelNumber(l label) uint32 {
 	if table.labelOf == nil {
 		table.labels, table.labelOf = []label{noLabel}, map[label]uint32{}
@@ -98,8 +97,8 @@ func labelNumber(l label) uint32 {
 	return n
 }
 
-// Tag makes the sampled block b count for the tag instead of the one that it had, or none.
-// It is a no-op for any other slice, and if there is no room for the tag.
+// Tag makes the sampled block b count for the tag in place of an earlier one or none. It is a no-op
+// for any other slice, and if there is no room for the tag.
 func Tag(b []byte, tag string) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
@@ -123,7 +122,7 @@ func Tag(b []byte, tag string) {
 // Usage estimates what one stack allocated and freed in one heap and for one tag since the
 // start.
 type Usage struct {
-	Heap         string    // its name; "(other)" for the stacks and names that there was no room for
+	Heap         string    // its name; "(other)" if there was no room for the stack or name
 	Tag          string    // "" for none
 	Stack        []uintptr // as from runtime.Callers, with this module's frames; not to be changed
 	AllocObjects int64

@@ -1,4 +1,4 @@
-// Watch: blocks that somebody watches.
+// Watch: blocks with records of their own.
 //
 //	package heap                            this package
 //	Alloc --the countdown ends--> Alloc ----choose--> sampled, with a red zone, at a guard
@@ -10,48 +10,48 @@
 //	with a red zone      | block | red zone |
 //	sampled              | block |
 //
-// A block is watched from its Alloc to its Free, and with a red zone to the end of its
-// quarantine:
+// A block is watched from its Alloc to its Free, and with a red zone to the end of its quarantine:
 //
 //	Alloc --> live --Free--> in quarantine --oldest--> the engine's Free
 //	            |
 //	            +--Free of a block that is only sampled--> the engine's Free
 
-// Package watch has what freehold knows of single blocks, and what it finds out by that: the
-// profile and leaks, writes behind blocks and after their Free, double frees with stacks, and
-// blocks at inaccessible pages.
+// Package watch keeps records of single blocks. From them come the profile and leaks, messages
+// about writes behind blocks and after their Free, double frees with stacks, and blocks at
+// inaccessible pages.
 //
-// It sits below package heap, which serves most blocks without it. A heap counts down to the
-// next block that may be watched, and passes that to Alloc. The status of a watched block is
-// neither a size nor that of a free block, so the fast path of the heap's Free fails for it,
-// and the slow path comes here: other blocks pay nothing. A heap is seen through Engine, so
-// nothing of its classes and caches is known here.
+// It is below package heap, which serves most blocks without it. A heap counts down to the next
+// block that may be watched, and passes that block to Alloc. The status of a watched block is
+// neither a size nor "free", so the fast path of the heap's Free fails for it, and the slow path
+// calls this package: other blocks pay nothing. This package calls the heap through Engine, and
+// knows nothing of its classes and caches.
 //
 // The terms of this package:
 //
 //	watched     of a block: it has a record, or is guarded
 //	record      its size, red zone, stacks and weight
 //	event       a block at which the countdown ended: it may be watched
-//	sampled     of a block: it stands for others in the sums
+//	sampled     of a block: it represents others in the sums
 //	sum         the blocks and bytes of one stack, heap and tag
-//	weight      how many blocks a sample represents
-//	red zone    bytes behind a block that hold the fill; a write there is found at Free
-//	fill        what memory holds that is nobody's
-//	quarantine  freed blocks that nobody gets yet, so that a write after Free is found. A heap has
-//	            two: of blocks with red zones, and of guard runs, where accesses fault
+//	weight      the number of blocks that a sample represents
+//	red zone    bytes behind a block that hold the fill; Free finds a write there
+//	fill        the bytes in memory that no user has
+//	quarantine  freed blocks that are not reused yet, so that a write after Free is found. A heap
+//	            has two: of blocks with red zones, and of guard runs, where accesses fault
 //	guarded     of a block: it ends at an inaccessible page, and its pages are inaccessible
 //	            from its Free on
 //	run         a guard run: the pages of a guarded block
 //
-// A block with a red zone is not guarded, and the other way round. Either may be sampled. A
-// sample ends with Free, not with the quarantine.
+// A block has a red zone or is guarded, never both. Either may be sampled. A sample ends with Free,
+// not with the quarantine.
 //
 // # Locks
 //
-// settings.mu is held while the caches of all heaps are drained: it is taken before any lock
-// of a heap. The mu of a heap's guards is taken before table.mu and before that of its pages,
-// table.mu below all locks of a heap and its pages. Only those of table.memory, which are its
-// own, are taken under table.mu. The mu of the budget and those of stacks.Tables are leaves.
+// settings.mu is held while the caches of all heaps are drained, so it is taken before any lock
+// of a heap. The mu of a heap's guards is taken before table.mu and before the heap's Pages.
+// table.mu is taken after all locks of a heap and its pages; only the locks of table.memory, a
+// heap of pages of its own, are taken under it. The mu of the token bucket and the locks of
+// stacks.Table are leaves.
 package watch
 
 import (
@@ -74,14 +74,14 @@ type Engine interface {
 	Mark(b []byte)
 	Unmark(b []byte)
 
-	// GoodSize returns how many bytes a block of size bytes takes, and whether it is small.
+	// GoodSize returns the bytes that a block of size bytes takes, and whether it is small.
 	GoodSize(size int) (bytes int, small bool)
 
-	// Misused panics in the name of call, with what is wrong with b.
+	// Misused panics in the name of call and describes the mistake about b.
 	Misused(call string, b []byte)
 }
 
-// Heap is the watched blocks of one heap.
+// Heap has the watched blocks of one heap.
 type Heap struct {
 	engine Engine
 	pages  *pages.Heap
@@ -94,8 +94,8 @@ type Heap struct {
 // Init makes h ready. It takes no memory.
 func (h *Heap) Init(e Engine, p *pages.Heap) { h.engine, h.pages = e, p }
 
-// Alloc returns the event b, which was just allocated with the alignment, zeroed or not, or
-// another block in its place. b is freed then.
+// Alloc watches the event b, which was just allocated with the alignment, zeroed or not, and
+// returns it. Or it frees b and returns another block in its place.
 func (h *Heap) Alloc(b []byte, align int, zero bool) ([]byte, error) {
 	size := len(b)
 	guarded, weight := choose(size)
@@ -141,7 +141,7 @@ func (h *Heap) addZone(b []byte, align int, zero bool) ([]byte, error) {
 	return h.engine.Alloc(size, align, zero)
 }
 
-// sample watches b, which has no red zone, as the sample of so many blocks, unless that is 0.
+// sample watches b, which has no red zone, as the sample of weight blocks, unless weight is 0.
 func (h *Heap) sample(b []byte, weight float64) {
 	if weight == 0 {
 		return
@@ -165,7 +165,7 @@ func (h *Heap) watch(r *record, b []byte) {
 	h.begin(r, b, alloc)
 }
 
-// capture returns the caller's stack, for a sample that of its heap.
+// capture returns the caller's stack. For a sample it is labelled with the heap.
 func (h *Heap) capture(weight float64) stacks.ID {
 	if weight > 0 {
 		return table.stacks.Capture(h.labelled())
@@ -182,9 +182,9 @@ func (h *Heap) begin(r *record, b []byte, alloc stacks.ID) {
 	h.engine.Mark(r.whole())
 }
 
-// Free takes back what begins at b, where a watched block begins, or a run has b, in the name
-// of call. It reports false if b is the engine's to free: it is an ordinary block from then
-// on, or no block.
+// Free frees the watched block that begins at b, or the guarded block whose run has b, in the
+// name of call. It reports false if b is not watched, or only sampled: then the engine must free
+// it.
 func (h *Heap) Free(call string, b []byte) (done bool) {
 	if s := runAt(addrOf(b)); s != nil {
 		h.freeGuarded(call, s, b)
@@ -200,7 +200,7 @@ func (h *Heap) Free(call string, b []byte) (done bool) {
 	return r != nil
 }
 
-// endSample makes b an ordinary block if it is exactly a live one without a red zone.
+// endSample ends the watch of b if b is exactly a live block without a red zone.
 func (h *Heap) endSample(b []byte) (ended bool) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
@@ -214,8 +214,8 @@ func (h *Heap) endSample(b []byte) (ended bool) {
 	return true
 }
 
-// take makes the block b, with its record, one that is not live. It returns nil unless b is
-// exactly a watched block. It panics if that was freed before, and if its red zone was written.
+// take makes the block b not live and returns its record, or nil unless b is exactly a watched
+// block. It panics if b was freed before, and if its red zone was written.
 func (h *Heap) take(call string, b []byte) *record {
 	freed := stacks.Other
 	if Zone() > 0 {
@@ -249,8 +249,8 @@ func (h *Heap) keep(r *record) {
 	h.live.push(r)
 }
 
-// Resize resizes what begins at b, as Free takes it back. It counts as a Free and an Alloc, in
-// place too, so the counts do not depend on what is behind a block.
+// Resize resizes the watched block that begins at b. It counts as a Free and an Alloc, also in
+// place: so the counts do not depend on the memory behind a block.
 func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 	if s := runAt(addrOf(b)); s != nil {
 		if len(h.guards.at(s, addrOf(b))) != len(b) {
@@ -269,7 +269,7 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 	}
 	whole, ok := r.whole(), false
 	h.engine.Unmark(whole)
-	locked(r.unchain) // what the engine frees may be another's before it returns
+	locked(r.unchain) // once the engine has freed it, the block may be another's
 	forsake(whole)
 	if size <= math.MaxInt-int(r.red) {
 		whole, ok = h.resizeTaken(call, r, size)
@@ -290,8 +290,8 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 	return whole[:size:size], true
 }
 
-// resizeTaken is the engine's Resize of r's block, which is unmarked, and r in no chain. It panics
-// if another goroutine has freed the block meanwhile: the sample has ended then.
+// resizeTaken is the engine's Resize of r's block, which is unmarked, and r is in no chain. It
+// panics if another goroutine has freed the block meanwhile: the sample has ended then.
 func (h *Heap) resizeTaken(call string, r *record, size int) (whole []byte, ok bool) {
 	panics := true
 	defer func() {
@@ -310,8 +310,8 @@ func (h *Heap) resizeTaken(call string, r *record, size int) (whole []byte, ok b
 // Resized is called after the ordinary block b was resized, which counts as an Alloc.
 func (h *Heap) Resized(b []byte) { h.sample(b, sampleAgain(len(b))) }
 
-// Block returns the live block at addr, where a watched one begins, or a run has addr; nil if
-// none does. If the block was freed, it panics in the name of call.
+// Block returns the watched block that begins at addr, or the guarded block whose run has addr; nil
+// if there is none. If the block was freed, it panics in the name of call.
 func (h *Heap) Block(call string, addr uintptr) []byte {
 	if s := runAt(addr); s != nil {
 		return h.guards.at(s, addr)
@@ -357,8 +357,8 @@ type Part struct {
 	Stack       stacks.ID // of the allocation; Other unless there is a record
 }
 
-// Visit calls visit with what is the user's of a part of the watched block, if that is live.
-// With a red zone it stays live meanwhile, and visit must not call this package.
+// Visit calls visit with a part of the watched block, without its red zone, if the block is live. A
+// block with a red zone stays live meanwhile, and visit must not call this package.
 func (h *Heap) Visit(p Part, visit func(Part)) {
 	table.mu.Lock()
 	r := find(p.Block)
@@ -380,7 +380,7 @@ func (h *Heap) Visit(p Part, visit func(Part)) {
 // Figures are the guarded blocks of a heap, for its Stats.
 type Figures struct {
 	Guarded, Large guardCount // live; Large is part of Guarded
-	Skipped        uint64     // blocks that were to be guarded, and were not
+	Skipped        uint64     // blocks that should have been guarded and were not
 	Traffic        pages.Traffic
 }
 
@@ -392,8 +392,8 @@ func (h *Heap) Figures() Figures {
 	return Figures{g.live, g.large, g.skipped.Load(), g.traffic}
 }
 
-// Close forgets all blocks, which are about to be inaccessible. It returns what there is to
-// panic with once the heap is closed, or "".
+// Close forgets all blocks, which are about to be inaccessible. It returns the message of a panic
+// for after Close of the heap, or "".
 func (h *Heap) Close() (late string) {
 	table.mu.Lock()
 	h.freed.each(func(r *record) {

@@ -4,6 +4,11 @@
 // goroutines write to their blocks meanwhile is read as it is: a word is old or new. The race
 // detector does not look at these reads.
 
+// Words: live blocks searched for pointers into the Go heap.
+//
+// The heap's walk keeps the memory of each part while it is read. A word that another goroutine
+// writes meanwhile is read old or new. The race detector does not look at these reads.
+
 package watch
 
 import (
@@ -24,8 +29,8 @@ type GoPointer struct {
 	Stack  []uintptr // of the allocation, as in Usage; nil unless the block has a record
 }
 
-// GoPointers returns the aligned words of the live blocks that walk visits which are addresses
-// in the Go heap, in the order of their addresses. The error says that the build cannot tell.
+// GoPointers returns the aligned words of live blocks that are addresses in the Go heap, in the
+// order of their addresses. walk visits the blocks. The error says that the build cannot tell.
 func GoPointers(walk func(visit func(Part))) (all []GoPointer, err error) {
 	if err := canTellGoPointers(); err != nil {
 		return nil, err
@@ -45,18 +50,18 @@ func IsGoPointer(word uintptr) bool {
 	return isGoPointer(word) && pages.Addresses.RegionOf(word) == nil
 }
 
-// lenders is how many allocators are open whose blocks are Go memory.
+// lenders is the number of open allocators whose blocks are Go memory.
 var lenders atomic.Int64
 
-// LendGoMemory adds n allocators whose blocks are Go memory, or takes back as many if it is
-// negative.
+// LendGoMemory adds n allocators whose blocks are Go memory. A negative n takes -n of them back.
 func LendGoMemory(n int) { lenders.Add(int64(n)) }
 
-// LendsGoMemory reports whether there are any: a Go pointer may be into a block then.
+// LendsGoMemory reports whether there is such an allocator. Then a Go pointer may point into a
+// block.
 func LendsGoMemory() bool { return lenders.Load() > 0 }
 
-// ChecksReferences reports whether FREEHOLD_DEBUG has a mode that looks for mistakes, or the
-// build has -asan: references are checked then.
+// ChecksReferences reports whether references are checked: FREEHOLD_DEBUG has a mode that looks for
+// mistakes, or the build has -asan.
 func ChecksReferences() bool {
 	_, quarantine := mode.Int("quarantine", 1, 1)
 	_, _, guard := mode.OneIn("guard")

@@ -1,9 +1,9 @@
-// Zones: what memory holds that is nobody's: red zones, and blocks in quarantine.
+// Zones: memory that no user has: red zones, and blocks in quarantine.
 //
-// It is filled, and a write to it is found when somebody looks. With -asan it is poisoned
-// instead: the sanitizer reports each access at once, so nothing is filled and nothing looked
-// at. Free memory of the engine's stays poisoned then: it does not touch that but to clear it,
-// by a call that the sanitizer does not see.
+// It is filled, and a later check finds a write to it. With -asan it is poisoned instead: the
+// sanitizer reports each access at once, so nothing is filled and nothing checked. Free memory of
+// the engine stays poisoned then: the engine only clears it, by a call that the sanitizer does
+// not see.
 
 package watch
 
@@ -12,13 +12,13 @@ import (
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
-// permit makes b the user's.
+// permit lets the user access b.
 func permit(b []byte) { asan.Unpoison(b) }
 
-// forbid makes b nobody's.
+// forbid makes each access to b a mistake.
 func forbid(b []byte) { poison.Leave(b) }
 
-// forsake makes b the engine's.
+// forsake gives b back to the engine.
 func forsake(b []byte) { asan.Poison(b) }
 
 // written returns the index of the first byte in b that was written since forbid, or -1.
