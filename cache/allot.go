@@ -48,7 +48,7 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint6
 			return 0, 0, 0, false
 		}
 		if s.fits(*at, size, before) { // copies have opened one
-			s.vacate(n)
+			s.recycle(n)
 			break
 		}
 		s.seal(*at)
@@ -94,7 +94,7 @@ func (s *shard) seal(n uint32) {
 	}
 	g := s.segs.at(n)
 	if g.state = sealed; g.live == 0 {
-		s.empty(n)
+		s.retire(n)
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
 
 // makeRoom reclaims segments until the given bytes are available, and the reserve if possible.
 func (s *shard) makeRoom(bytes int) bool {
-	s.settle()
+	s.retireLimbo()
 	s.rebalance()
 	reserve := reserveSegments * s.c.segmentBytes
 	for round := 0; s.available() < bytes+reserve; round++ {
@@ -164,7 +164,7 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 		more += pageBytes
 	}
 	for s.used+more > s.limit && len(s.spares) > 0 {
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 	if s.used+more > s.limit {
 		return 0, false
@@ -177,7 +177,7 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 		if s.refused = err; len(s.spares) == 0 {
 			return 0, false
 		}
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 }
 
@@ -201,48 +201,49 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 	return n, nil
 }
 
-// empty ends a segment to whose items no slot refers.
-func (s *shard) empty(n uint32) {
+// retire ends a segment that no slot refers to. It is in limbo while it has readers.
+func (s *shard) retire(n uint32) {
 	s.segs.at(n).state = limbo
 	if s.segs.isPinned(n) {
 		s.limbo = append(s.limbo, n)
 		return
 	}
-	s.vacate(n)
+	s.recycle(n)
 }
 
-// vacate makes an unused segment spare, or returns it to the parent if it is large.
-func (s *shard) vacate(n uint32) {
+// recycle makes a segment without items and readers spare, or releases it if it is large.
+func (s *shard) recycle(n uint32) {
 	g := s.segs.at(n)
 	if int(g.bytes) != s.c.segmentBytes {
-		s.giveBack(n)
+		s.release(n)
 		return
 	}
 	g.state = spare
-	s.void(g)
+	s.reset(g)
 	s.spares = append(s.spares, n)
 }
 
-// settle takes segments without readers out of limbo, and returns memory beyond the limit.
-func (s *shard) settle() {
+// retireLimbo takes segments without readers out of limbo, and releases spare ones beyond the
+// limit.
+func (s *shard) retireLimbo() {
 	left := s.limbo
 	s.limbo = s.limbo[:0]
 	for _, n := range left {
-		s.empty(n)
+		s.retire(n)
 	}
 	for s.used > s.limit && len(s.spares) > 0 {
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 }
 
-func (s *shard) giveBackSpare() {
+func (s *shard) releaseSpare() {
 	n := s.spares[len(s.spares)-1]
 	s.spares = s.spares[:len(s.spares)-1]
-	s.giveBack(n)
+	s.release(n)
 }
 
-// giveBack returns the memory of a segment to the parent.
-func (s *shard) giveBack(n uint32) {
+// release returns the memory of a segment to the parent.
+func (s *shard) release(n uint32) {
 	g := s.segs.at(n)
 	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
 	s.used -= int(g.bytes)
@@ -250,7 +251,7 @@ func (s *shard) giveBack(n uint32) {
 		s.countReturned(int(g.bytes))
 	}
 	g.state = unused
-	s.void(g)
+	s.reset(g)
 	s.segs.unused = append(s.segs.unused, n)
 }
 

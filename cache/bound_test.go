@@ -158,7 +158,7 @@ func TestBudget(t *testing.T) {
 func TestBoundOfWhatIsRead(t *testing.T) {
 	for size := MinBytes; size < MinBytes+48<<10; size += 1 << 10 {
 		c := newCache(t, Options{MaxBytes: size})
-		var held []reading
+		var held []pinned
 		for i := 0; ; i++ {
 			key := fmt.Append(nil, i)
 			err := c.Set(key, make([]byte, 900))
@@ -172,7 +172,7 @@ func TestBoundOfWhatIsRead(t *testing.T) {
 			held = append(held, c.shardOf(h).find(h, key))
 		}
 		for _, r := range held {
-			r.release()
+			r.unpin()
 		}
 		must(0, c.Set([]byte("k"), make([]byte, 900)))
 	}
@@ -189,7 +189,7 @@ func TestSmallQueueWhileMainIsRead(t *testing.T) {
 		c.Get(nil, key)
 	}
 	s := &c.shards[0]
-	var held []reading
+	var held []pinned
 	s.eachSlot(func(_ uint32, at *atomic.Uint64, w slot) {
 		if w.main() {
 			held = append(held, s.hold(at))
@@ -201,7 +201,7 @@ func TestSmallQueueWhileMainIsRead(t *testing.T) {
 		t.Errorf("%d bytes are left in the small queue, beside %d in main", v.smallBytes, v.mainBytes)
 	}
 	for _, r := range held {
-		r.release()
+		r.unpin()
 	}
 	c.check()
 }

@@ -3,7 +3,7 @@
 //	hash of the key --> shard --> index: slot --> place: segment, offset --> item: key and value
 //
 //	Set      write.go finds the slot, allot.go has room for the item, shard.go has the slot refer to it
-//	Get      reading.go finds the slot and pins the segment, so that the item stays
+//	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties a segment, and copies the items that stay to another
 //
 // Each file defines its words: item.go an item, slot.go a slot and a place, index.go homes and

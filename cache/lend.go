@@ -127,7 +127,7 @@ func (s *shard) rebalance() {
 		}
 	})
 	for s.used > own && len(s.spares) > 0 {
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 	if more := s.limit - max(own, s.used); more > 0 {
 		s.limit -= more

@@ -53,7 +53,7 @@ var errMissing = errors.New("missing")
 func (c *Cache) isAbsent(key []byte) bool {
 	h := c.seed.Bytes(key)
 	r := c.shardOf(h).find(h, key)
-	defer r.release()
+	defer r.unpin()
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
@@ -64,7 +64,7 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	defer func() { r.release() }()
+	defer func() { r.unpin() }()
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	err = errMissing
 	switch {

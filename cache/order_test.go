@@ -139,7 +139,7 @@ func TestLateReader(t *testing.T) {
 	c := newCache(t, Options{})
 	key, value := []byte("k"), checked([]byte("k"), 500)
 	must(0, c.Set(key, value))
-	var r reading
+	var r pinned
 	first := true
 	c.options.OnEvict = func([]byte, Entry, Reason) {
 		if first { // another item of the segment is evicted
@@ -154,7 +154,7 @@ func TestLateReader(t *testing.T) {
 	if first || r.it != nil && string(r.it.value()) != string(value) {
 		t.Errorf("nothing was evicted, or %q was written over", value)
 	}
-	r.release()
+	r.unpin()
 	c.check()
 }
 
@@ -207,7 +207,7 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	if string(old.it.value()) != string(value) {
 		t.Errorf("a reader's value has become %q", old.it.value())
 	}
-	old.release()
+	old.unpin()
 	get(t, c, "k", string(again))
 	c.seam.Once(writeShown, 1, func() { get(t, c, "k", string(value)) })
 	must(0, c.Set(key, value))

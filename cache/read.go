@@ -28,7 +28,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	}
 	dst = append(dst, r.it.value()...)
 	r.note(c.accessTime())
-	r.release()
+	r.unpin()
 	return dst, true
 }
 
@@ -58,7 +58,7 @@ func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	if r.it == nil {
 		return false
 	}
-	defer r.release()
+	defer r.unpin()
 	now := c.accessTime()
 	e := s.entryOf(r, now)
 	r.note(now)
@@ -73,7 +73,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	defer r.release()
+	defer r.unpin()
 	if !r.isLive(&c.clock) {
 		return false
 	}
@@ -86,12 +86,12 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 }
 
 // count counts a hit or a miss. It returns r if that is of a live entry, and else releases it.
-func (c *Cache) count(s *shard, r reading) reading {
+func (c *Cache) count(s *shard, r pinned) pinned {
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	if !r.isLive(&c.clock) {
-		r.release()
+		r.unpin()
 		mine.misses.Add(1)
-		return reading{}
+		return pinned{}
 	}
 	mine.hits.Add(1)
 	c.wasRead(s, r)
@@ -99,7 +99,7 @@ func (c *Cache) count(s *shard, r reading) reading {
 }
 
 // wasRead makes a live entry stay for longer, as it was read.
-func (c *Cache) wasRead(s *shard, r reading) {
+func (c *Cache) wasRead(s *shard, r pinned) {
 	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
 		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // unless Touch has come between
@@ -157,7 +157,7 @@ func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 		var room []byte
 		for i := range c.shards {
 			s := &c.shards[i]
-			if !s.each(func(r reading) bool { return c.lender.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield) }) {
+			if !s.each(func(r pinned) bool { return c.lender.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield) }) {
 				return
 			}
 		}
@@ -165,11 +165,11 @@ func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 }
 
 // each calls f with the entries of a shard, bucket by bucket, until f returns false.
-func (s *shard) each(f func(r reading) bool) bool {
-	var held []reading
+func (s *shard) each(f func(r pinned) bool) bool {
+	var held []pinned
 	defer func() {
 		for i := range held { // if f panics
-			held[i].release()
+			held[i].unpin()
 		}
 	}()
 	for i := uint32(0); ; i++ {
@@ -180,7 +180,7 @@ func (s *shard) each(f func(r reading) bool) bool {
 		for len(held) > 0 {
 			r := &held[len(held)-1]
 			more := !r.isLive(&s.c.clock) || f(*r)
-			r.release()
+			r.unpin()
 			held = held[:len(held)-1]
 			if !more {
 				return false
@@ -190,7 +190,7 @@ func (s *shard) each(f func(r reading) bool) bool {
 }
 
 // holdBucket appends readings of all that bucket i has, or returns nil beyond the last.
-func (s *shard) holdBucket(held []reading, i uint32) []reading {
+func (s *shard) holdBucket(held []pinned, i uint32) []pinned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i >= s.index.buckets.Load() {
@@ -203,7 +203,7 @@ func (s *shard) holdBucket(held []reading, i uint32) []reading {
 		}
 	}
 	if held == nil {
-		held = []reading{}
+		held = []pinned{}
 	}
 	return held
 }

@@ -354,7 +354,7 @@ func TestHitOfAFreedSlot(t *testing.T) {
 			t.Error("chunks were freed before their readers have left")
 		}
 	})()
-	var held [2]reading
+	var held [2]pinned
 	for i, key := range keys {
 		held[i] = s.find(c.seed.Bytes(key), key)
 	}
@@ -363,7 +363,7 @@ func TestHitOfAFreedSlot(t *testing.T) {
 		if r = c.count(s, r); r.it != nil {
 			found++
 		}
-		r.release()
+		r.unpin()
 	}
 	for _, words := range p.freed {
 		for _, w := range words {

@@ -117,7 +117,7 @@ func (s *shard) evacuate(n uint32, r rule, why Reason) {
 		}
 	}
 	if g.live == 0 {
-		s.empty(n)
+		s.retire(n)
 	}
 }
 
@@ -169,9 +169,9 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 	if own != 0 {
 		s.setVersion(moved, before)
 	}
-	s.add(s.segs.at(to), moved)
+	s.count(s.segs.at(to), moved)
 	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, offset), main, hits)))
-	s.remove(g, it)
+	s.uncount(g, it)
 	s.copied += uint64(moved.size())
 	return true
 }

@@ -13,7 +13,7 @@ const spareShare = 8
 
 // rewrite writes e, of a shape without spare units, over the item of old, and reports whether it
 // could.
-func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps bool) bool {
+func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bool) bool {
 	if old.at == nil {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // found returns what a writer finds of key.
-func (c *Cache) found(key []byte) reading {
+func (c *Cache) found(key []byte) pinned {
 	h := c.seed.Bytes(key)
 	return c.shardOf(h).scan(h, key, true)
 }

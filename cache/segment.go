@@ -85,26 +85,27 @@ func (g *segment) garbage(now uint32) int {
 	return int(g.used - min(g.live, g.used) + min(g.passed(now), g.live))
 }
 
-// add and remove count an item of a segment.
-func (s *shard) add(g *segment, it *item) {
+// count and uncount keep the figures of a segment when it gets an item, and when one becomes
+// garbage.
+func (s *shard) count(g *segment, it *item) {
 	g.live += uint32(it.size())
 	s.live += it.size()
 	g.note(it.expires.Load(), it.size())
 }
 
-func (s *shard) remove(g *segment, it *item) {
+func (s *shard) uncount(g *segment, it *item) {
 	g.live -= uint32(it.size())
 	s.live -= it.size()
 	g.forget(it.expires.Load(), it.size())
 }
 
-// fill and void count bytes of a segment as used, and all of them as unused.
+// fill and reset count bytes of a segment as used, and all of them as unused.
 func (s *shard) fill(g *segment, bytes int) {
 	g.used += uint32(bytes)
 	s.filled += bytes
 }
 
-func (s *shard) void(g *segment) {
+func (s *shard) reset(g *segment) {
 	s.filled -= int(g.used)
 	g.used, g.live = 0, 0
 }

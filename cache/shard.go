@@ -15,6 +15,14 @@ import (
 	"github.com/freehold-go/freehold/internal/container"
 )
 
+// How things go away, one verb for each layer:
+//
+//	entry     delete    a call removes or replaces it
+//	          drop      the cache removes it for a Reason, and OnEvict is told
+//	item      discard   no slot refers to it, so it is garbage
+//	segment   retire    it has no items; it is in limbo while it has readers, and then spare
+//	memory    release   back to the parent
+//
 // A shard's lock, mu, guards all of it, except what readers use without,
 // see index.go and segment.go, and loads.
 //
@@ -66,7 +74,7 @@ func (s *shard) init(c *Cache, number uint64, limit int) {
 // version of old if keeps is set.
 //
 // Precondition: growIndex was called since mu was taken, and before old was found.
-func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, keeps bool, old reading) (version uint64, err error) {
+func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, keeps bool, old pinned) (version uint64, err error) {
 	s.loads.written(key)
 	if len(key) > maxKeyBytes {
 		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(key), maxKeyBytes)
@@ -77,7 +85,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 		return 0, errAsked
 	}
 	if e.TTL < 0 {
-		s.unlink(old)
+		s.delete(old)
 		return 0, nil
 	}
 	if s.index.buckets.Load() == 0 {
@@ -107,8 +115,8 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	n, offset, own, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main, before)
 	if !ok && s.isAlone(old) {
 		e.Value = bytes.Clone(e.Value) // it may be that of old
-		s.unlink(old)
-		old = reading{}
+		s.delete(old)
+		old = pinned{}
 		n, offset, own, ok = s.allot(itemBytes(key, e, sh), seconds(e.TTL), main, false, before)
 	}
 	if !ok {
@@ -120,7 +128,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	if own != 0 {
 		s.setVersion(it, next)
 	}
-	s.add(g, it)
+	s.count(g, it)
 	s.sets += count
 	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
 	if old.at != nil {
@@ -135,16 +143,16 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 var errAsked = errors.New("freehold: an entry needs room of other shards")
 
 // allotBeside is allot while the item of old stays where it is.
-func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool, before uint64) (n, offset uint32, own shape, ok bool) {
+func (s *shard) allotBeside(old pinned, size int, seconds uint32, main bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
-		defer old.release()
+		defer old.unpin()
 	}
 	return s.allot(size, seconds, main, false, before)
 }
 
 // isAlone reports whether the item of old has a segment of its own, without readers.
-func (s *shard) isAlone(old reading) bool {
+func (s *shard) isAlone(old pinned) bool {
 	if old.at == nil {
 		return false
 	}
@@ -163,28 +171,28 @@ func seconds(ttl time.Duration) uint32 {
 }
 
 // replace makes the slot of old refer to another item.
-func (s *shard) replace(old reading, w slot) {
+func (s *shard) replace(old pinned, w slot) {
 	old.at.Store(uint64(w))
-	s.lose(old.w.place())
+	s.discard(old.w.place())
 }
 
-// unlink removes the slot of old, if it has one.
-func (s *shard) unlink(old reading) {
+// delete removes the slot of old, if it has one.
+func (s *shard) delete(old pinned) {
 	if old.at != nil {
 		s.ended(s.version(old.w, old.it))
 		old.at.Store(0)
 		s.index.used--
-		s.lose(old.w.place())
+		s.discard(old.w.place())
 	}
 }
 
-// lose counts the item at the place as dead.
-func (s *shard) lose(at place) {
+// discard counts the item at the place, which no slot refers to, as garbage.
+func (s *shard) discard(at place) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
-	s.remove(g, g.item(offset))
+	s.uncount(g, g.item(offset))
 	if g.live == 0 && g.state == sealed {
-		s.empty(n)
+		s.retire(n)
 	}
 }
 
@@ -221,13 +229,13 @@ func (s *shard) dropItem(at place, why Reason) {
 	g := s.segs.at(n)
 	it := g.item(offset)
 	s.ended(s.version(slot(at), it))
-	s.remove(g, it)
+	s.uncount(g, it)
 	if it.shape.isAbsent() {
 		return
 	}
 	s.dropped[why]++
 	if f := s.c.options.OnEvict; f != nil {
-		s.c.lender.tell(it.key(), s.entryOf(reading{w: slot(at), it: it}, s.c.accessTime()), why, f)
+		s.c.lender.tell(it.key(), s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime()), why, f)
 	}
 }
 
@@ -258,7 +266,7 @@ func (s *shard) addChunk() bool {
 		return false
 	}
 	for s.used+size > s.limit && len(s.spares) > 0 {
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 	for s.used+size <= s.limit {
 		if s.refused = s.index.chunks.grow(s.c.base.Parent); s.refused == nil {
@@ -268,7 +276,7 @@ func (s *shard) addChunk() bool {
 		if len(s.spares) == 0 {
 			break
 		}
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 	return false
 }
@@ -289,7 +297,7 @@ func (s *shard) clear() {
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed {
 			g.live = 0
-			s.empty(n)
+			s.retire(n)
 		}
 	})
 }
@@ -322,7 +330,7 @@ func (s *shard) shrink(limit int, why Reason) {
 		}
 	}
 	s.shrinkIndex(why)
-	s.settle()
+	s.retireLimbo()
 }
 
 // dropPages gives back the pages that describe segments, and so all segments, unless readers hold
@@ -335,7 +343,7 @@ func (s *shard) dropPages() {
 		}
 	})
 	for len(s.spares) > 0 {
-		s.giveBackSpare()
+		s.releaseSpare()
 	}
 	pages := &s.segs.pages
 	if len(s.segs.unused) == pages.len()<<pageBits-1 {
@@ -378,7 +386,7 @@ func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parent := s.c.base.Parent
-	s.segs.each(func(n uint32, _ *segment) { s.giveBack(n) })
+	s.segs.each(func(n uint32, _ *segment) { s.release(n) })
 	s.index.buckets.Store(0)
 	s.index.used = 0
 	s.index.chunks.cut(parent, 0)

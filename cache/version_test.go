@@ -65,7 +65,7 @@ func TestVersionsAreFree(t *testing.T) {
 	}
 	items, own := 0, 0
 	for i := range c.shards {
-		c.shards[i].each(func(r reading) bool {
+		c.shards[i].each(func(r pinned) bool {
 			items++
 			if r.it.shape&versioned != 0 {
 				own++

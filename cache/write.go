@@ -33,13 +33,13 @@ func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 // dropped to make room for a large e, and the parent then refused memory for e.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
-	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return !found })
+	return c.putIf(key, &e, func(_ *shard, _ pinned, found bool) bool { return !found })
 }
 
 // Replace stores e if key has an entry, and reports whether it did. Errors are as for Add.
 func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 	c.base.MustBeOpen(&kind, "Replace")
-	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return found })
+	return c.putIf(key, &e, func(_ *shard, _ pinned, found bool) bool { return found })
 }
 
 // CompareAndSet stores e if the entry of key has the given version, and reports whether it did. It
@@ -48,7 +48,7 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 // as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
-	return c.putIf(key, &e, func(s *shard, old reading, found bool) bool {
+	return c.putIf(key, &e, func(s *shard, old pinned, found bool) bool {
 		return found && s.version(old.w, old.it) == version
 	})
 }
@@ -65,7 +65,7 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 // that key has then: see [Cache.MaxEntry].
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
-	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
+	c.write(key, 0, func(s *shard, h uint64, old pinned, found bool) {
 		defer func() { s.entry = Entry{} }()
 		if version, err = 0, nil; found {
 			s.entry = s.entryOf(old, c.accessTime())
@@ -85,7 +85,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 			version, err = s.store(h, key, &s.entry, expires, false, false, old)
 		case change == Remove, change == Touch && found && s.entry.TTL < 0:
 			s.loads.written(key)
-			s.unlink(old)
+			s.delete(old)
 			version = 0
 		case change == Touch && found:
 			s.touch(old, expires)
@@ -102,12 +102,12 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 // version stays. It counts as a read for the eviction order, but not in Stats.
 func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 	c.base.MustBeOpen(&kind, "Touch")
-	c.write(key, 0, func(s *shard, _ uint64, old reading, is bool) {
+	c.write(key, 0, func(s *shard, _ uint64, old pinned, is bool) {
 		found = is
 		switch {
 		case !found:
 		case ttl < 0:
-			s.unlink(old)
+			s.delete(old)
 		default:
 			s.touch(old, c.clock.expires(ttl))
 		}
@@ -116,7 +116,7 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 }
 
 // touch counts a read of an entry that expires at that second from now on.
-func (s *shard) touch(old reading, expires uint32) {
+func (s *shard) touch(old pinned, expires uint32) {
 	n, _ := s.segs.split(old.w.place())
 	g := s.segs.at(n)
 	g.forget(old.it.expires.Load(), old.it.size())
@@ -129,10 +129,10 @@ func (s *shard) touch(old reading, expires uint32) {
 // Delete deletes the entry of key, and reports whether there was one.
 func (c *Cache) Delete(key []byte) (found bool) {
 	c.base.MustBeOpen(&kind, "Delete")
-	c.write(key, 0, func(s *shard, _ uint64, old reading, is bool) {
+	c.write(key, 0, func(s *shard, _ uint64, old pinned, is bool) {
 		found = is
 		s.loads.written(key)
-		s.unlink(old)
+		s.delete(old)
 	})
 	return found
 }
@@ -144,9 +144,9 @@ func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 
 // putUntil is put of an entry that expires at the given second.
 func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, err error) {
-	c.write(key, len(key)+len(e.Value), func(s *shard, h uint64, old reading, _ bool) {
+	c.write(key, len(key)+len(e.Value), func(s *shard, h uint64, old pinned, _ bool) {
 		if version, err = s.store(h, key, e, expires, false, false, old); err != nil && err != errAsked {
-			s.unlink(old)
+			s.delete(old)
 		}
 	})
 	return version, err
@@ -161,8 +161,8 @@ func (c *Cache) withTTL(e *Entry) *Entry {
 }
 
 // putIf stores e if want says so of what key has.
-func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, found bool) bool) (done bool, err error) {
-	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
+func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool) (done bool, err error) {
+	c.write(key, 0, func(s *shard, h uint64, old pinned, found bool) {
 		if err = nil; want(s, old, found) {
 			c.withTTL(e)
 			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, false, old)
@@ -175,7 +175,7 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, fou
 // write calls f under the lock of key's shard, with the key's hash and the results of current. The
 // shard has room for an entry whose key and value have the given bytes together. If f stores a huge
 // one that is larger, write calls f again.
-func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) {
+func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old pinned, found bool)) {
 	h := c.seed.Bytes(key)
 	for s := c.shardOf(h); ; {
 		if bytes = s.write(h, key, bytes, f); bytes == 0 {
@@ -185,7 +185,7 @@ func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old read
 }
 
 // write is one round of the cache's write. It returns the bytes that f asks for.
-func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) (asked int) {
+func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64, old pinned, found bool)) (asked int) {
 	s.lockFor(bytes)
 	defer s.unlock()
 	old, found := s.current(h, key)
@@ -195,12 +195,12 @@ func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64
 
 // current returns the item of key, without a pin, and whether it is an entry. It drops an expired
 // item. The index has room for one more slot then, if there is memory.
-func (s *shard) current(h uint64, key []byte) (r reading, found bool) {
+func (s *shard) current(h uint64, key []byte) (r pinned, found bool) {
 	s.growIndex()
 	r = s.scan(h, key, true)
 	if r.it != nil && r.it.hasExpired(&s.c.clock) {
 		s.drop(r.at, Expired)
-		return reading{}, false
+		return pinned{}, false
 	}
 	return r, r.isLive(&s.c.clock)
 }

@@ -1,4 +1,4 @@
-// Reading: an item that its reader has found, and holds by a pin.
+// Pinned: an item that its reader has found, and keeps in its place by a pin on its segment.
 
 package cache
 
@@ -10,26 +10,26 @@ import (
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
-// A reading is a found item, and the reader's pin on its segment. The zero reading is no item. It
+// A pinned is a found item, and the reader's pin on its segment. The zero pinned is no item. It
 // has four words: the compiler keeps a larger struct in memory, and each copy of that waits for
 // stores.
-type reading struct {
+type pinned struct {
 	at  *atomic.Uint64 // the slot
 	w   slot           // that it had
 	it  *item
 	pin *atomic.Uint32
 }
 
-// release ends the reading; the item must not be read any more.
-func (r reading) release() {
+// unpin ends the pin; the item must not be read any more.
+func (r pinned) unpin() {
 	if r.pin != nil {
 		r.pin.Add(^uint32(0))
 	}
 }
 
-// entryOf returns the entry of a reading. Its value is the item's memory. now is a result of
+// entryOf returns the entry of a pinned item. Its value is the item's memory. now is a result of
 // accessTime.
-func (s *shard) entryOf(r reading, now uint32) (e Entry) {
+func (s *shard) entryOf(r pinned, now uint32) (e Entry) {
 	e.Value, e.Flags, e.Version = r.it.value(), r.it.flags(), s.version(r.w, r.it)
 	e.TTL = s.c.clock.left(r.it.expires.Load())
 	if at := r.it.access(); at != nil {
@@ -40,20 +40,20 @@ func (s *shard) entryOf(r reading, now uint32) (e Entry) {
 }
 
 // note makes now the time of the entry's last read, which entryOf shows from then on.
-func (r reading) note(now uint32) {
+func (r pinned) note(now uint32) {
 	if at := r.it.access(); at != nil && at.Load() != now|wasRead {
 		at.Store(now | wasRead)
 	}
 }
 
 // isLive reports whether the item is an entry that has not expired.
-func (r reading) isLive(c *clock) bool {
+func (r pinned) isLive(c *clock) bool {
 	return r.it != nil && !r.it.shape.isAbsent() && !r.it.hasExpired(c)
 }
 
-// find returns a reading of key, which may have expired or be absent. It takes no lock, unless
-// writers keep moving slots meanwhile.
-func (s *shard) find(h uint64, key []byte) reading {
+// find returns the pinned item of key, which may have expired or be absent. It takes no lock,
+// unless writers keep moving slots meanwhile.
+func (s *shard) find(h uint64, key []byte) pinned {
 	const tries = 100
 	for range tries {
 		moves := s.index.moves.Load()
@@ -87,7 +87,7 @@ func (s *shard) addrOf(tag uint32) uintptr {
 
 // scan looks at both homes of key once. A writer has the lock, and needs no pin as long as it
 // reclaims nothing.
-func (s *shard) scan(h uint64, key []byte, isWriter bool) reading {
+func (s *shard) scan(h uint64, key []byte, isWriter bool) pinned {
 	me := s.c.readers.Enter() // so that no bucket is freed
 	r := s.look(tagOf(h), key, isWriter)
 	s.c.readers.Leave(me)
@@ -95,10 +95,10 @@ func (s *shard) scan(h uint64, key []byte, isWriter bool) reading {
 }
 
 // look is scan, among the readers.
-func (s *shard) look(tag uint32, key []byte, isWriter bool) (r reading) {
+func (s *shard) look(tag uint32, key []byte, isWriter bool) (r pinned) {
 	one, two := s.index.bucketsOf(tag)
 	if one == nil {
-		return reading{}
+		return pinned{}
 	}
 	two.prefetch() // while one is looked at
 	for _, b := range [...]*bucket{one, two} {
@@ -108,7 +108,7 @@ func (s *shard) look(tag uint32, key []byte, isWriter bool) (r reading) {
 				continue
 			}
 			if isWriter {
-				r = reading{&b.slots[j], w, s.segs.itemAt(w.place()), nil}
+				r = pinned{&b.slots[j], w, s.segs.itemAt(w.place()), nil}
 			} else if r = s.hold(&b.slots[j]); r.it == nil {
 				continue
 			}
@@ -116,15 +116,15 @@ func (s *shard) look(tag uint32, key []byte, isWriter bool) (r reading) {
 			if string(r.it.key()) == string(key) {
 				return r
 			}
-			r.release()
+			r.unpin()
 		}
 		s.c.seam.At(readFirst)
 	}
-	return reading{}
+	return pinned{}
 }
 
-// hold pins the item of a slot and returns it, or the zero reading if the slot is empty.
-func (s *shard) hold(at *atomic.Uint64) reading {
+// hold pins the item of a slot and returns it, or the zero pinned if the slot is empty.
+func (s *shard) hold(at *atomic.Uint64) pinned {
 	for w := slot(at.Load()); w != 0; { // R1 of segment.go
 		s.c.seam.At(readSlot)
 		n, offset := s.segs.split(w.place())
@@ -134,16 +134,16 @@ func (s *shard) hold(at *atomic.Uint64) reading {
 		again := slot(at.Load()) // R3
 		if again&^hitsMask == w&^hitsMask {
 			s.c.seam.At(readHeld)
-			return reading{at, again, s.segs.at(n).item(offset), p}
+			return pinned{at, again, s.segs.at(n).item(offset), p}
 		}
 		p.Add(^uint32(0))
 		w = again
 	}
-	return reading{}
+	return pinned{}
 }
 
-// hit counts a hit of the reading, up to maxHits, unless its slot was freed since it was found.
-func (s *shard) hit(r reading) {
+// hit counts a hit of the item, up to maxHits, unless its slot was freed since it was found.
+func (s *shard) hit(r pinned) {
 	if r.w.hits() == maxHits {
 		return
 	}
