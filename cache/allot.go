@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/blocks"
 )
 
 const (
@@ -83,8 +84,8 @@ func (s *shard) begin(n, seconds uint32, main bool, as state) {
 
 // linesOfItems returns how many lines a mean item has, up to maxLines.
 func (s *shard) linesOfItems() int {
-	taken := s.used - (s.index.chunks.len()+len(s.spares))*s.c.segmentBytes
-	return min(taken/max(s.index.used, 1)/lineBytes+1, maxLines)
+	taken := s.used - (s.index.Chunks()+len(s.spares))*s.c.segmentBytes
+	return min(taken/max(s.index.Len(), 1)/blocks.LineBytes+1, maxLines)
 }
 
 // seal ends an open segment; 0 is none.
@@ -183,13 +184,13 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 
 // fromParent returns a segment with memory of the parent.
 func (s *shard) fromParent(size int) (n uint32, err error) {
-	parent, pages := s.c.base.Parent, s.segs.pages.len()
+	parent, pages := s.c.base.Parent, s.segs.pages.Len()
 	n, err = s.segs.number(parent)
-	s.used += (s.segs.pages.len() - pages) * pageBytes
+	s.used += (s.segs.pages.Len() - pages) * pageBytes
 	if err != nil {
 		return 0, err
 	}
-	block, err := parent.Alloc(size, lineBytes)
+	block, err := parent.Alloc(size, blocks.LineBytes)
 	if err != nil {
 		s.segs.unused = append(s.segs.unused, n)
 		return 0, err

@@ -65,8 +65,8 @@ func TestResizeFromMostToLeast(t *testing.T) {
 			if c.Resize(n); c.Stats().Evicted != before.Evicted || n < before.Live && c.Stats().Shrunk == before.Shrunk {
 				t.Errorf("made with %d: %+v, of %+v", made, c.Stats(), before)
 			}
-			if s := &c.shards[0]; s.segs.pages.len()*pageBytes > s.limit/pagesShare {
-				t.Errorf("made with %d: %d pages of a limit of %d", made, s.segs.pages.len(), s.limit)
+			if s := &c.shards[0]; s.segs.pages.Len()*pageBytes > s.limit/pagesShare {
+				t.Errorf("made with %d: %d pages of a limit of %d", made, s.segs.pages.Len(), s.limit)
 			}
 			for i := range 2 * n / 4000 {
 				must(0, c.Set(fmt.Append(nil, i), make([]byte, 4000)))
@@ -190,7 +190,7 @@ func TestSmallQueueWhileMainIsRead(t *testing.T) {
 	}
 	s := &c.shards[0]
 	var held []pinned
-	s.eachSlot(func(_ uint32, at *atomic.Uint64, w slot) {
+	s.eachSlot(func(at *atomic.Uint64, w slot) {
 		if w.main() {
 			held = append(held, s.hold(at))
 		}

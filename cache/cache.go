@@ -6,8 +6,8 @@
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties a segment, and copies the items that stay to another
 //
-// Each file defines its words: item.go an item, slot.go a slot and a place, index.go homes and
-// ghosts, segment.go segments and pins, expiry.go the classes of TTLs.
+// Each file defines its words: item.go an item, slot.go a slot and a place, internal/cuckoo homes
+// and ghosts, segment.go segments and pins, expiry.go the classes of TTLs.
 
 package cache
 

@@ -27,12 +27,9 @@ func (s *shard) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	live := map[uint32]uint32{}
-	slots, places := 0, map[place]bool{}
+	places := map[place]bool{}
 	demand(s.floor <= s.top(), "floor %d is above the last position, %d", s.floor, s.top())
-	s.eachSlot(func(i uint32, at *atomic.Uint64, w slot) {
-		slots++
-		one, two := homes(w.tag(), s.index.buckets.Load())
-		demand(i == one || i == two, "a slot in bucket %d, whose homes are %d and %d", i, one, two)
+	s.eachSlot(func(at *atomic.Uint64, w slot) {
 		demand(!places[w.place()], "two slots of one place")
 		places[w.place()] = true
 		n, offset := s.segs.split(w.place())
@@ -45,8 +42,8 @@ func (s *shard) check() {
 		demand(s.version(w, it) <= s.top(), "version %d, and the last position is %d", s.version(w, it), s.top())
 		live[n] += uint32(it.size())
 	})
-	demand(slots == s.index.used, "%d slots, counted as %d", slots, s.index.used)
-	used := s.index.chunks.len()*s.c.segmentBytes + s.segs.pages.len()*pageBytes
+	s.index.Check()
+	used := s.index.Chunks()*s.c.segmentBytes + s.segs.pages.Len()*pageBytes
 	sumLive, sumUsed, states := 0, 0, map[state]int{}
 	s.segs.each(func(n uint32, g *segment) {
 		used += int(g.bytes)
@@ -67,13 +64,13 @@ func (s *shard) check() {
 		states, len(s.spares), len(s.limbo))
 }
 
-// eachSlot calls f with each slot that is not empty, and its bucket.
-func (s *shard) eachSlot(f func(i uint32, at *atomic.Uint64, w slot)) {
-	for i := range s.index.buckets.Load() {
-		b := s.index.bucket(i)
-		for j := range b.slots {
-			if w := slot(b.slots[j].Load()); w != 0 {
-				f(i, &b.slots[j], w)
+// eachSlot calls f with each slot that is not empty.
+func (s *shard) eachSlot(f func(at *atomic.Uint64, w slot)) {
+	for i := range s.index.Buckets() {
+		b := s.index.Bucket(i)
+		for j := range b.Slots {
+			if w := slot(b.Slots[j].Load()); w != 0 {
+				f(&b.Slots[j], w)
 			}
 		}
 	}

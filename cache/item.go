@@ -190,3 +190,7 @@ func (it *item) hasExpired(c *clock) bool {
 // pointer turns an address of the parent's memory into a pointer. It is the package's only such
 // conversion: the memory does not move and the collector ignores it.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+func bytesAt(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(pointer(addr)), n) }

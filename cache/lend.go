@@ -88,7 +88,7 @@ func (b *bound) lend(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
 	s.limit += lent
-	fixed := func() int { return s.index.chunks.len()*b.c.segmentBytes + s.segs.pages.len()*pageBytes }
+	fixed := func() int { return s.index.Chunks()*b.c.segmentBytes + s.segs.pages.Len()*pageBytes }
 	for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
 		s.shrinkIndex(Room)
 	}

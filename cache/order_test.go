@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/cuckoo"
 	"github.com/freehold-go/freehold/internal/seam"
 	"github.com/freehold-go/freehold/internal/test/await"
 )
@@ -222,21 +224,21 @@ func TestSearchAgainstMoves(t *testing.T) {
 		key := fmt.Append(nil, "key ", n)
 		h := c.seed.Bytes(key)
 		must(0, c.Set(key, key))
-		one, two := s.index.bucketsOf(tagOf(h))
+		one, two := s.index.Homes(tagOf(h))
 		if one == two {
 			continue
 		}
-		move := func(from, to *bucket) { // as makeRoom does
-			s.index.moves.Add(1)
-			for j := range from.slots {
-				if w := slot(from.slots[j].Load()); w != 0 && w.tag() == tagOf(h) {
-					to.free().Store(uint64(w))
-					from.slots[j].Store(0)
+		move := func(from, to *cuckoo.Bucket) { // as makeRoom does
+			s.index.BeginMove()
+			for j := range from.Slots {
+				if w := slot(from.Slots[j].Load()); w != 0 && w.tag() == tagOf(h) {
+					to.Slots[j].Store(uint64(w)) // which nothing else has
+					from.Slots[j].Store(0)
 				}
 			}
-			s.index.moves.Add(1)
+			s.index.EndMove()
 		}
-		if s.index.slotAt(tagOf(h), 0) != nil {
+		if s.index.Find(tagOf(h), maxPlace, 0) != nil {
 			t.Fatal("a slot of no place")
 		}
 		move(one, two) // it is in the second home now, whichever it was
@@ -256,13 +258,15 @@ func TestSearchTakesTheLock(t *testing.T) {
 	c.seam.Hook = func(p seam.Point) {
 		switch p {
 		case readMoves:
-			s.index.moves.Add(2)
+			s.index.BeginMove()
+			s.index.EndMove()
 		case readFirst:
 			if looks++; !s.mu.TryLock() {
 				locked++
 				return
 			}
-			s.index.moves.Add(2)
+			s.index.BeginMove()
+			s.index.EndMove()
 			s.mu.Unlock()
 		}
 	}
@@ -287,24 +291,24 @@ func TestSearchAgainstGrowth(t *testing.T) {
 					s.mu.Lock()
 					defer s.mu.Unlock()
 					for range 5 {
-						if !s.index.hasNext() && !s.addChunk() {
+						if !s.index.Split() && !(s.addChunk() && s.index.Split()) {
 							t.Fatal("no memory")
 						}
-						s.index.split()
 					}
 				})
 				get(t, c, fmt.Sprint(n), "v")
 				c.seam.Hook = nil
 			}
 			c.check()
-			for before := uint32(0); s.index.buckets.Load() > 1<<s.index.perBits && s.index.buckets.Load() != before; {
-				before = s.index.buckets.Load() // at which it stays if all keys are in their first homes
+			first := uint32(c.segmentBytes) / uint32(unsafe.Sizeof(cuckoo.Bucket{}))
+			for before := uint32(0); s.index.Buckets() > first && s.index.Buckets() != before; {
+				before = s.index.Buckets() // at which it stays if all keys are in their first homes
 				for n := range keys {
 					c.seam.Once(p, 1, func() {
 						s.mu.Lock()
 						defer s.mu.Unlock()
-						if s.index.buckets.Load() > 1<<s.index.perBits {
-							if len(s.index.merge()) > 0 {
+						if s.index.Buckets() > first {
+							if len(s.index.Merge()) > 0 {
 								t.Error("slots are dropped")
 							}
 						}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/cuckoo"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
@@ -56,10 +57,10 @@ func (r pinned) isLive(c *clock) bool {
 func (s *shard) find(h uint64, key []byte) pinned {
 	const tries = 100
 	for range tries {
-		moves := s.index.moves.Load()
+		moves := s.index.Moves()
 		s.c.seam.At(readMoves)
 		r := s.scan(h, key, false)
-		if r.it != nil || moves&1 == 0 && s.index.moves.Load() == moves {
+		if r.it != nil || moves&1 == 0 && s.index.Moves() == moves {
 			return r
 		}
 	}
@@ -71,13 +72,13 @@ func (s *shard) find(h uint64, key []byte) pinned {
 // addrOf returns where the item of the first slot with a tag is, for a prefetch. The caller is
 // among the readers.
 func (s *shard) addrOf(tag uint32) uintptr {
-	one, two := s.index.bucketsOf(tag)
+	one, two := s.index.Homes(tag)
 	if one == nil {
 		return 0
 	}
-	for _, b := range [...]*bucket{one, two} {
-		for j := range b.slots {
-			if w := slot(b.slots[j].Load()); w.tag() == tag && w != 0 {
+	for _, b := range [...]*cuckoo.Bucket{one, two} {
+		for j := range b.Slots {
+			if w := slot(b.Slots[j].Load()); w.tag() == tag && w != 0 {
 				return s.segs.addrOf(w.place())
 			}
 		}
@@ -96,20 +97,20 @@ func (s *shard) scan(h uint64, key []byte, isWriter bool) pinned {
 
 // look is scan, among the readers.
 func (s *shard) look(tag uint32, key []byte, isWriter bool) (r pinned) {
-	one, two := s.index.bucketsOf(tag)
+	one, two := s.index.Homes(tag)
 	if one == nil {
 		return pinned{}
 	}
-	two.prefetch() // while one is looked at
-	for _, b := range [...]*bucket{one, two} {
-		for j := range b.slots {
-			w := slot(b.slots[j].Load())
+	two.Prefetch() // while one is looked at
+	for _, b := range [...]*cuckoo.Bucket{one, two} {
+		for j := range b.Slots {
+			w := slot(b.Slots[j].Load())
 			if w == 0 || w.tag() != tag {
 				continue
 			}
 			if isWriter {
-				r = pinned{&b.slots[j], w, s.segs.itemAt(w.place()), nil}
-			} else if r = s.hold(&b.slots[j]); r.it == nil {
+				r = pinned{&b.Slots[j], w, s.segs.itemAt(w.place()), nil}
+			} else if r = s.hold(&b.Slots[j]); r.it == nil {
 				continue
 			}
 			prefetch.Lines(addrOf(r.it.bytes(0, 1)), int(s.lines.Load()))
@@ -148,7 +149,7 @@ func (s *shard) hit(r pinned) {
 		return
 	}
 	me := s.c.readers.Enter()
-	if s.index.has(r.at, r.w.tag()) {
+	if s.index.Has(r.at, r.w.tag()) {
 		r.at.CompareAndSwap(uint64(r.w), uint64(r.w+oneHit))
 	}
 	s.c.readers.Leave(me)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"github.com/freehold-go/freehold/internal/blocks"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
@@ -13,7 +14,7 @@ import (
 // reads counts what reads found, in lines that processors seldom share.
 type reads [stripes]struct {
 	hits, misses, undecodable atomic.Uint64
-	_                         [lineBytes - 24]byte
+	_                         [blocks.LineBytes - 24]byte
 }
 
 // Get appends the value of key to dst, and reports whether there is one. Where dst has room,
@@ -134,7 +135,7 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	me := c.readers.Enter()
 	for i, key := range keys {
 		hashes[i] = c.seed.Bytes(key)
-		c.shardOf(hashes[i]).index.prefetch(tagOf(hashes[i]))
+		c.shardOf(hashes[i]).index.Prefetch(tagOf(hashes[i]))
 	}
 	for i, h := range hashes[:len(keys)] {
 		addrs[i] = c.shardOf(h).addrOf(tagOf(h))
@@ -193,12 +194,12 @@ func (s *shard) each(f func(r pinned) bool) bool {
 func (s *shard) holdBucket(held []pinned, i uint32) []pinned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i >= s.index.buckets.Load() {
+	if i >= s.index.Buckets() {
 		return nil
 	}
-	b := s.index.bucket(i)
-	for j := range b.slots {
-		if r := s.hold(&b.slots[j]); r.it != nil {
+	b := s.index.Bucket(i)
+	for j := range b.Slots {
+		if r := s.hold(&b.Slots[j]); r.it != nil {
 			held = append(held, r)
 		}
 	}

@@ -338,19 +338,19 @@ func TestHitOfAFreedSlot(t *testing.T) {
 	}
 	s := &c.shards[0]
 	keys := make([][]byte, 2) // one in the first bucket that has any, one in the last
-	s.eachSlot(func(_ uint32, _ *atomic.Uint64, w slot) {
+	s.eachSlot(func(_ *atomic.Uint64, w slot) {
 		keys[1], p.word = s.segs.itemAt(w.place()).key(), w
 		if keys[0] == nil {
 			keys[0] = bytes.Clone(keys[1])
 		}
 	})
 	keys[1] = bytes.Clone(keys[1])
-	found, chunks, waits := 0, s.index.chunks.len(), 0
+	found, chunks, waits := 0, s.index.Chunks(), 0
 	defer pin.OnWait(func(h *pin.Holders) {
 		if h != &c.readers { // the heap's: it ticks
 			return
 		}
-		if waits++; s.index.chunks.len() != chunks {
+		if waits++; s.index.Chunks() != chunks {
 			t.Error("chunks were freed before their readers have left")
 		}
 	})()

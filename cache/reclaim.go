@@ -17,6 +17,7 @@ package cache
 import (
 	"sync/atomic"
 
+	"github.com/freehold-go/freehold/internal/blocks"
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
@@ -25,6 +26,7 @@ const (
 	garbagePercent = 7  // of the items' bytes
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds that evict nothing with hits
+	maxGhosts      = 5  // of a bucket, in its note
 
 	ahead = 4 << 10 // bytes of a segment that are asked for before it is read there
 )
@@ -103,14 +105,14 @@ func (s *shard) evacuate(n uint32, r rule, why Reason) {
 		for offset < g.used && len(items) < len(batch) {
 			it := g.item(offset)
 			size := it.size()
-			prefetch.Lines(g.addr+uintptr(offset)+ahead, min(size, ahead)/lineBytes+1)
+			prefetch.Lines(g.addr+uintptr(offset)+ahead, min(size, ahead)/blocks.LineBytes+1)
 			h := s.c.seed.Bytes(it.key())
-			s.index.prefetch(tagOf(h))
+			s.index.Prefetch(tagOf(h))
 			items = append(items, found{h, offset})
 			offset += uint32(size)
 		}
 		for _, x := range items {
-			at := s.index.slotAt(tagOf(x.hash), s.segs.place(n, x.offset))
+			at := s.index.Find(tagOf(x.hash), maxPlace, uint64(s.segs.place(n, x.offset)))
 			if at != nil {
 				s.decide(at, g.item(x.offset), x.hash, r, why)
 			}
@@ -136,7 +138,7 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason
 	case w.hits() >= r.needs && s.keep(at, it, r.pays):
 	default:
 		if !w.main() {
-			s.index.remember(h)
+			s.remember(h)
 		}
 		s.drop(at, why)
 	}
@@ -174,4 +176,20 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 	s.uncount(g, it)
 	s.copied += uint64(moved.size())
 	return true
+}
+
+// remember adds the ghost of a key with that hash.
+func (s *shard) remember(h uint64) {
+	b := s.index.First(tagOf(h))
+	b.Note = (b.Note<<ghostBits | ghostOf(h)) & (1<<(maxGhosts*ghostBits) - 1)
+}
+
+// remembers reports whether there is a ghost of a key with that hash.
+func (s *shard) remembers(h uint64) bool {
+	for g := s.index.First(tagOf(h)).Note; g != 0; g >>= ghostBits {
+		if g&(1<<ghostBits-1) == ghostOf(h) {
+			return true
+		}
+	}
+	return false
 }

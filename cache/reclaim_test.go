@@ -3,6 +3,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"testing"
 	"time"
 
@@ -96,18 +97,19 @@ func TestHitsAreSpent(t *testing.T) {
 func TestGhostsOfASplit(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	must(0, c.Set([]byte("k"), nil))
-	ix := &c.shards[0].index
+	s := &c.shards[0]
+	ix := &s.index
 	for range 100 {
-		if !ix.hasNext() && !c.shards[0].addChunk() {
+		if ix.Unused() == 0 && !s.addChunk() {
 			t.Fatal("no memory")
 		}
-		n := ix.buckets.Load()
-		goes, stays := uint64(n)|1<<60, uint64(linear(n, n))|1<<61
-		ix.remember(goes)
-		ix.remember(stays)
-		ix.split()
-		if !ix.remembers(goes) || !ix.remembers(stays) {
-			t.Fatalf("forgotten with bucket %d: %t, %t", n, !ix.remembers(goes), !ix.remembers(stays))
+		n := ix.Buckets()
+		goes, stays := uint64(n)|1<<60, uint64(n&^(1<<(bits.Len32(n)-1)))|1<<61
+		s.remember(goes)
+		s.remember(stays)
+		ix.Split()
+		if !s.remembers(goes) || !s.remembers(stays) {
+			t.Fatalf("forgotten with bucket %d: %t, %t", n, !s.remembers(goes), !s.remembers(stays))
 		}
 	}
 }

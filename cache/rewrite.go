@@ -23,7 +23,7 @@ func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bo
 	if !ok || it.size() > s.c.largeBytes || !g.takes(it.expires.Load(), expires) {
 		return false
 	}
-	s.index.moves.Add(1)
+	s.index.BeginMove()
 	w := slot(old.at.Swap(0)) // W1
 	s.c.seam.At(writeHidden)
 	alone := !s.segs.isPinned(n) // W2
@@ -38,7 +38,7 @@ func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bo
 	}
 	old.at.Store(uint64(w))
 	s.c.seam.At(writeShown)
-	s.index.moves.Add(1)
+	s.index.EndMove()
 	return alone
 }
 

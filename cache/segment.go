@@ -33,6 +33,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/blocks"
 )
 
 const (
@@ -112,13 +113,13 @@ func (s *shard) reset(g *segment) {
 
 // segments has the segments of a shard, by their numbers, from 1.
 type segments struct {
-	pages    blocks
+	pages    blocks.List
 	unitBits uint // of a place, which are the offset
 	unused   []uint32
 }
 
 func (gs *segments) init(segmentBytes int) {
-	gs.pages.init(pageBytes)
+	gs.pages.Init(pageBytes)
 	for unitBytes<<gs.unitBits < segmentBytes {
 		gs.unitBits++
 	}
@@ -126,12 +127,12 @@ func (gs *segments) init(segmentBytes int) {
 
 // at returns a segment.
 func (gs *segments) at(n uint32) *segment {
-	return (*segment)(pointer(gs.pages.at(n>>pageBits) + uintptr(n&(pageSegments-1))*segmentBytes))
+	return (*segment)(pointer(gs.pages.At(n>>pageBits) + uintptr(n&(pageSegments-1))*segmentBytes))
 }
 
 // pin returns the counter of a segment's readers in one stripe.
 func (gs *segments) pin(n, stripe uint32) *atomic.Uint32 {
-	return (*atomic.Uint32)(pointer(gs.pages.at(n>>pageBits) + pinsFrom +
+	return (*atomic.Uint32)(pointer(gs.pages.At(n>>pageBits) + pinsFrom +
 		uintptr(stripe*pageSegments+n&(pageSegments-1))*4))
 }
 
@@ -147,7 +148,7 @@ func (gs *segments) isPinned(n uint32) bool {
 
 // each calls f with each segment that has memory.
 func (gs *segments) each(f func(n uint32, g *segment)) {
-	for n := range uint32(gs.pages.len() << pageBits) {
+	for n := range uint32(gs.pages.Len() << pageBits) {
 		if g := gs.at(n); g.state != unused {
 			f(n, g)
 		}
@@ -157,10 +158,10 @@ func (gs *segments) each(f func(n uint32, g *segment)) {
 // number returns a number without memory. It needs a page from time to time.
 func (gs *segments) number(parent freehold.Allocator) (uint32, error) {
 	if len(gs.unused) == 0 {
-		if err := gs.pages.grow(parent); err != nil {
+		if err := gs.pages.Grow(parent); err != nil {
 			return 0, err
 		}
-		first := uint32(gs.pages.len()-1) << pageBits
+		first := uint32(gs.pages.Len()-1) << pageBits
 		for n := first + pageSegments - 1; n >= first && n > 0; n-- {
 			gs.unused = append(gs.unused, n)
 		}

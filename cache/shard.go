@@ -1,4 +1,12 @@
 // Shard: an index, segments and a part of the bound, for the keys whose hashes choose it.
+//
+// How things go away, one verb for each layer:
+//
+//	entry     delete    a call removes or replaces it
+//	          drop      the cache removes it for a Reason, and OnEvict is told
+//	item      discard   no slot refers to it, so it is garbage
+//	segment   retire    it has no items; it is in limbo while it has readers, and then spare
+//	memory    release   back to the parent
 
 package cache
 
@@ -13,25 +21,18 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
+	"github.com/freehold-go/freehold/internal/cuckoo"
 )
 
-// How things go away, one verb for each layer:
-//
-//	entry     delete    a call removes or replaces it
-//	          drop      the cache removes it for a Reason, and OnEvict is told
-//	item      discard   no slot refers to it, so it is garbage
-//	segment   retire    it has no items; it is in limbo while it has readers, and then spare
-//	memory    release   back to the parent
-//
 // A shard's lock, mu, guards all of it, except what readers use without,
-// see index.go and segment.go, and loads.
+// see internal/cuckoo and segment.go, and loads.
 //
 // Invariants (check verifies them):
 //   - used is the sum of what the parent gave: pages, chunks of the index, and blocks of segments
 //   - used <= limit, unless the limit has become less and readers hold the rest
 type shard struct {
 	c     *Cache
-	index index
+	index cuckoo.Index
 	segs  segments
 	lines atomic.Int32 // of items, for those who find one
 	loads loads
@@ -65,7 +66,7 @@ type counts struct {
 
 func (s *shard) init(c *Cache, number uint64, limit int) {
 	s.c, s.number, s.share, s.limit = c, number, limit, limit
-	s.index.init(c.segmentBytes)
+	s.index.Init(c.segmentBytes)
 	s.segs.init(c.segmentBytes)
 	s.lines.Store(1)
 }
@@ -88,12 +89,12 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 		s.delete(old)
 		return 0, nil
 	}
-	if s.index.buckets.Load() == 0 {
+	if s.index.Buckets() == 0 {
 		return 0, s.noMemory()
 	}
 	main, hits := old.w.main(), old.w.hits()
 	if old.at == nil {
-		main = s.index.remembers(h)
+		main = s.remembers(h)
 	}
 	count := uint64(1)
 	if keeps {
@@ -180,8 +181,7 @@ func (s *shard) replace(old pinned, w slot) {
 func (s *shard) delete(old pinned) {
 	if old.at != nil {
 		s.ended(s.version(old.w, old.it))
-		old.at.Store(0)
-		s.index.used--
+		s.index.Remove(old.at)
 		s.discard(old.w.place())
 	}
 }
@@ -198,17 +198,15 @@ func (s *shard) discard(at place) {
 
 // link adds a slot. For lack of memory for the index it drops another.
 func (s *shard) link(w slot) {
-	for !s.index.insert(w) {
-		if s.index.hasNext() {
-			s.index.split()
+	for !s.index.Insert(uint64(w)) {
+		if s.index.Split() {
 			continue
 		}
-		one, _ := homes(w.tag(), s.index.buckets.Load())
-		b := s.index.bucket(one)
-		worst := &b.slots[0]
-		for j := range b.slots {
-			if slot(b.slots[j].Load()).hits() < slot(worst.Load()).hits() {
-				worst = &b.slots[j]
+		b := s.index.First(w.tag())
+		worst := &b.Slots[0]
+		for j := range b.Slots {
+			if slot(b.Slots[j].Load()).hits() < slot(worst.Load()).hits() {
+				worst = &b.Slots[j]
 			}
 		}
 		s.drop(worst, Room)
@@ -218,8 +216,7 @@ func (s *shard) link(w slot) {
 // drop removes a slot, and tells OnEvict of its entry.
 func (s *shard) drop(at *atomic.Uint64, why Reason) {
 	w := slot(at.Load())
-	at.Store(0)
-	s.index.used--
+	s.index.Remove(at)
 	s.dropItem(w.place(), why)
 }
 
@@ -241,16 +238,9 @@ func (s *shard) dropItem(at place, why Reason) {
 
 // growIndex makes the index large enough for one more slot, if there is memory for that.
 func (s *shard) growIndex() {
-	for s.index.isFull() {
-		if s.index.hasNext() && s.index.buckets.Load() > 0 {
-			s.index.split()
-			continue
-		}
+	for !s.index.Grow() {
 		if !s.addChunk() {
 			return
-		}
-		if s.index.buckets.Load() == 0 {
-			s.index.begin()
 		}
 	}
 }
@@ -258,7 +248,7 @@ func (s *shard) growIndex() {
 // addChunk adds a chunk to the index, which may have half of the shard's memory.
 func (s *shard) addChunk() bool {
 	size := s.c.segmentBytes
-	if 2*(s.index.chunks.len()+1)*size > min(s.limit, s.share) {
+	if 2*(s.index.Chunks()+1)*size > min(s.limit, s.share) {
 		return false
 	}
 	s.refused = nil
@@ -269,7 +259,7 @@ func (s *shard) addChunk() bool {
 		s.releaseSpare()
 	}
 	for s.used+size <= s.limit {
-		if s.refused = s.index.chunks.grow(s.c.base.Parent); s.refused == nil {
+		if s.refused = s.index.AddChunk(s.c.base.Parent); s.refused == nil {
 			s.used += size
 			return true
 		}
@@ -285,14 +275,8 @@ func (s *shard) addChunk() bool {
 func (s *shard) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.index.buckets.Load() {
-		b := s.index.bucket(i)
-		b.ghosts = 0
-		for j := range b.slots {
-			b.slots[j].Store(0)
-		}
-	}
-	s.index.used, s.live = 0, 0
+	s.index.Clear()
+	s.live = 0
 	s.sealAll()
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed {
@@ -316,7 +300,7 @@ func (s *shard) resize(share int) {
 	defer s.mu.Unlock()
 	s.share = share
 	s.shrink(share, Shrunk)
-	if s.segs.pages.len()*pageBytes > share/pagesShare {
+	if s.segs.pages.Len()*pageBytes > share/pagesShare {
 		s.dropPages()
 	}
 }
@@ -346,30 +330,21 @@ func (s *shard) dropPages() {
 		s.releaseSpare()
 	}
 	pages := &s.segs.pages
-	if len(s.segs.unused) == pages.len()<<pageBits-1 {
+	if len(s.segs.unused) == pages.Len()<<pageBits-1 {
 		s.c.readers.Wait() // those who have a slot that they may no longer pin
-		s.used -= pages.len() * pageBytes
-		pages.cut(s.c.base.Parent, 0)
+		s.used -= pages.Len() * pageBytes
+		pages.Cut(s.c.base.Parent, 0)
 		s.segs.unused = s.segs.unused[:0]
 	}
 }
 
 // shrinkIndex gives back chunks that the slots do not need.
 func (s *shard) shrinkIndex(why Reason) {
-	const fewPercent = 70
-	ix := &s.index
-	per := uint32(1) << ix.perBits
-	fits := func(n uint32) bool { return ix.used*100 <= int(n)*bucketSlots*fewPercent }
-	for n := ix.buckets.Load(); n > per && fits(n-per); n = ix.buckets.Load() {
-		for _, w := range ix.merge() {
-			s.dropItem(w.place(), why)
-		}
-	}
-	need := int((ix.buckets.Load() + per - 1) / per)
-	if n := ix.chunks.len(); need < n {
+	s.index.Shrink(func(w uint64) { s.dropItem(slot(w).place(), why) })
+	if n := s.index.Unused(); n > 0 {
 		s.c.readers.Wait() // those who look at buckets
-		ix.chunks.cut(s.c.base.Parent, need)
-		s.used -= (n - need) * s.c.segmentBytes
+		s.index.Cut(s.c.base.Parent)
+		s.used -= n * s.c.segmentBytes
 	}
 }
 
@@ -387,9 +362,7 @@ func (s *shard) close() {
 	defer s.mu.Unlock()
 	parent := s.c.base.Parent
 	s.segs.each(func(n uint32, _ *segment) { s.release(n) })
-	s.index.buckets.Store(0)
-	s.index.used = 0
-	s.index.chunks.cut(parent, 0)
-	s.segs.pages.cut(parent, 0)
+	s.index.Close(parent)
+	s.segs.pages.Cut(parent, 0)
 	s.used, s.live = 0, 0
 }

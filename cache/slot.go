@@ -2,18 +2,19 @@
 //
 //	| tag 27 | main 1 | hits 2 | place 34 |        0 is an empty slot
 //
-// The tag is a part of the key's hash. Both homes of the slot follow from it: see index.go. The
-// place of the item is the number of its segment and its offset there, in units of 4 B.
+// The tag is a part of the key's hash. Both homes of the slot follow from it: see internal/cuckoo.
+// The place of the item is the number of its segment and its offset there, in units of 4 B.
 //
 // Writers change slots under the shard's lock. Readers count their hits by compare-and-swap, so a
 // writer's store may undo a hit, and never the reverse.
 
 package cache
 
+import "github.com/freehold-go/freehold/internal/cuckoo"
+
 type slot uint64
 
 const (
-	tagBits   = 27
 	hitsBits  = 2
 	placeBits = 34
 
@@ -24,11 +25,11 @@ const (
 
 	tagShift  = placeBits + hitsBits + 1
 	maxPlace  = 1<<placeBits - 1
-	tagMask   = 1<<tagBits - 1
+	tagMask   = 1<<cuckoo.TagBits - 1
 	ghostBits = 12
 )
 
-const _ = uint(64 - tagBits - tagShift)
+const _ = uint(64-cuckoo.TagBits-tagShift) + uint(tagShift+cuckoo.TagBits-64)
 
 // A place is where an item is.
 type place uint64

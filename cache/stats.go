@@ -2,6 +2,8 @@
 
 package cache
 
+import "github.com/freehold-go/freehold/internal/cuckoo"
+
 // Stats is a snapshot of a cache. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
@@ -53,10 +55,10 @@ func AllStats() []Stats {
 func (s *shard) addTo(st *Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.Len += s.index.used
+	st.Len += s.index.Len()
 	st.Reserved += s.used
-	st.Index += s.index.chunks.len() * s.c.segmentBytes
-	st.Slots += int(s.index.buckets.Load()) * bucketSlots
+	st.Index += s.index.Chunks() * s.c.segmentBytes
+	st.Slots += int(s.index.Buckets()) * cuckoo.Slots
 	st.Live += s.live
 	st.Dead += s.filled - s.live
 	st.Sets += s.sets

@@ -1,0 +1,193 @@
+package cuckoo
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+const chunkBytes = 1 << 10
+
+// contains reports whether a reader finds w. It may be beside a writer.
+func (ix *Index) contains(w uint64) bool {
+	for {
+		moves := ix.Moves()
+		if ix.Buckets() > 0 && ix.Find(tagOf(w), ^uint64(0), w) != nil {
+			return true
+		}
+		if moves&1 == 0 && ix.Moves() == moves {
+			return false
+		}
+	}
+}
+
+// TestModel: random steps on an index and on a set of the words that it has. Few tags fill their
+// homes, so that Insert refuses.
+func TestModel(t *testing.T) {
+	for _, tags := range []uint64{3, 200, 1 << TagBits} {
+		parent := alloctest.New(t)
+		r := rand.New(rand.NewPCG(1, tags))
+		var ix Index
+		ix.Init(chunkBytes)
+		var words []uint64
+		at := map[uint64]int{} // of words
+		gone := func(w uint64) {
+			last := len(words) - 1
+			words[at[w]], at[words[last]] = words[last], at[w]
+			words = words[:last]
+			delete(at, w)
+		}
+		refused, next := 0, uint64(1)
+		for step := range 40_000 {
+			grows := step/5_000%2 == 0
+			switch n := r.IntN(100); {
+			case n == 0:
+				ix.Shrink(gone)
+				ix.Cut(parent)
+			case n < 3 && ix.Buckets() > chunkBytes/bucketBytes:
+				for _, w := range ix.Merge() {
+					gone(w)
+				}
+			case n == 3 && !grows && step%1000 == 0:
+				ix.Clear()
+				words, at = words[:0], map[uint64]int{}
+			case (n < 70) == grows || len(words) == 0:
+				if !ix.Grow() {
+					if err := ix.AddChunk(parent); err != nil || !ix.Grow() {
+						t.Fatal("no room after a chunk: ", err)
+					}
+				}
+				w := r.Uint64N(tags)<<tagShift | next
+				if next++; !ix.Insert(w) {
+					refused++
+					break
+				}
+				at[w] = len(words)
+				words = append(words, w)
+			default:
+				w := words[r.IntN(len(words))]
+				slot := ix.Find(tagOf(w), ^uint64(0), w)
+				if slot == nil || !ix.Has(slot, tagOf(w)) {
+					t.Fatalf("step %d: %#x is not found", step, w)
+				}
+				ix.Remove(slot)
+				gone(w)
+				if ix.contains(w) {
+					t.Fatalf("step %d: %#x is found after Remove", step, w)
+				}
+			}
+			if step%100 == 0 {
+				ix.Check()
+				for _, w := range words {
+					if !ix.contains(w) {
+						t.Fatalf("step %d: %#x is lost", step, w)
+					}
+				}
+			}
+			if ix.Len() != len(words) {
+				t.Fatalf("step %d: %d slots, want %d", step, ix.Len(), len(words))
+			}
+		}
+		if (refused > 0) != (tags < 1<<TagBits) {
+			t.Errorf("of %d tags, %d words were refused", tags, refused)
+		}
+		ix.Close(parent)
+	}
+}
+
+// TestFull: two homes and three moves fill nearly all slots before one is refused.
+func TestFull(t *testing.T) {
+	parent := alloctest.New(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	var ix Index
+	ix.Init(1 << 16)
+	if err := ix.AddChunk(parent); err != nil || !ix.Split() || ix.Split() {
+		t.Fatal("a chunk is split once: ", err)
+	}
+	for ix.Insert(r.Uint64() | 1) {
+	}
+	if all := int(ix.Buckets()) * Slots; ix.Len()*100 < all*95 {
+		t.Errorf("%d of %d slots are used when one is refused", ix.Len(), all)
+	}
+	ix.Close(parent)
+}
+
+// TestNotes: a new bucket has the note of the one whose slots it takes.
+func TestNotes(t *testing.T) {
+	parent := alloctest.New(t)
+	var ix Index
+	ix.Init(chunkBytes)
+	for tag := range uint32(200) {
+		for !ix.Split() {
+			if err := ix.AddChunk(parent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := ix.First(tag)
+		b.Note = uint64(tag) + 1
+		for range 3 {
+			if ix.Split() && ix.First(tag).Note == 0 {
+				t.Fatalf("with %d buckets, the home of tag %d has no note", ix.Buckets(), tag)
+			}
+		}
+	}
+	ix.Close(parent)
+}
+
+// TestReaders: words that stay are found at every moment, while others come and go and buckets too.
+func TestReaders(t *testing.T) {
+	parent := alloctest.New(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	var ix Index
+	ix.Init(chunkBytes)
+	insert := func(w uint64) {
+		if !ix.Grow() {
+			if err := ix.AddChunk(parent); err != nil || !ix.Grow() {
+				t.Fatal("no room after a chunk: ", err)
+			}
+		}
+		if !ix.Insert(w) {
+			t.Fatal("refused")
+		}
+	}
+	stay := make([]uint64, 100)
+	for i := range stay {
+		stay[i] = r.Uint64() | 1
+		insert(stay[i])
+	}
+	done := make(chan bool)
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for i := 0; ; i++ {
+				if w := stay[i%len(stay)]; !ix.contains(w) {
+					t.Errorf("%#x is not found", w)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range 50 {
+		var others []uint64
+		for range 1000 {
+			w := r.Uint64()&^1 | 2
+			insert(w)
+			others = append(others, w)
+		}
+		for _, w := range others {
+			ix.Remove(ix.Find(tagOf(w), ^uint64(0), w))
+		}
+		ix.Shrink(func(w uint64) { t.Errorf("%#x is dropped", w) })
+	}
+	close(done)
+	readers.Wait()
+	ix.Check()
+	ix.Close(parent)
+}

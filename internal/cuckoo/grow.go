@@ -1,0 +1,133 @@
+// Growth: linear hashing adds and removes buckets one at a time.
+//
+//	             0         i         high      n
+//	| split once more |  not yet  | new ones |
+//
+// With n buckets, high is the largest power of two up to n. Bucket n takes from bucket n-high the
+// slots whose homes it is then. Removing the last bucket is the reverse.
+
+package cuckoo
+
+import (
+	"math/bits"
+
+	"github.com/freehold-go/freehold"
+)
+
+// linear maps x to one of n buckets by linear hashing: its low k bits, or k-1 if that bucket does
+// not exist yet.
+func linear(x, n uint32) uint32 {
+	high := uint32(1) << (bits.Len32(n) - 1)
+	if i := x & (2*high - 1); i < n {
+		return i
+	}
+	return x & (high - 1)
+}
+
+// IsFull reports whether the index should grow before it has another slot.
+func (ix *Index) IsFull() bool {
+	return (ix.used+1)*100 > int(ix.buckets.Load())*Slots*fullPercent
+}
+
+// Grow adds buckets, as far as there are chunks for them, until the index is not full, and reports
+// whether it is not.
+func (ix *Index) Grow() bool {
+	for ix.IsFull() {
+		if !ix.Split() {
+			return false
+		}
+	}
+	return true
+}
+
+// Chunks returns the number of chunks.
+func (ix *Index) Chunks() int { return ix.chunks.Len() }
+
+// AddChunk adds a chunk, for Split.
+func (ix *Index) AddChunk(parent freehold.Allocator) error { return ix.chunks.Grow(parent) }
+
+// Split adds a bucket, or all of the first chunk. It reports false if no chunk has room for that.
+func (ix *Index) Split() bool {
+	n := ix.buckets.Load()
+	switch {
+	case int(n)>>ix.perBits >= ix.chunks.Len():
+		return false
+	case n == 0:
+		ix.buckets.Store(1 << ix.perBits)
+		return true
+	}
+	from := linear(n, n)
+	low, high := ix.Bucket(from), ix.Bucket(n)
+	high.Note = low.Note
+	ix.BeginMove()
+	for j := range low.Slots {
+		w := low.Slots[j].Load()
+		if one, two := homes(tagOf(w), n+1); w == 0 || one == from || two == from {
+			high.Slots[j].Store(0)
+			continue
+		}
+		high.Slots[j].Store(w)
+		low.Slots[j].Store(0)
+	}
+	ix.buckets.Store(n + 1)
+	ix.EndMove()
+	return true
+}
+
+// Shrink removes buckets while those that are left have few slots, but not from the first chunk. It
+// calls drop with each slot for which there is no room then.
+func (ix *Index) Shrink(drop func(w uint64)) {
+	const fewPercent = 70
+	per := 1 << ix.perBits
+	for n := int(ix.buckets.Load()); n > per && ix.used*100 <= (n-per)*Slots*fewPercent; n-- {
+		for _, w := range ix.Merge() {
+			drop(w)
+		}
+	}
+}
+
+// Merge removes the last bucket, and returns the slots for which there is no room then.
+//
+// Precondition: there are more buckets than in the first chunk.
+func (ix *Index) Merge() (dropped []uint64) {
+	n := ix.buckets.Load() - 1
+	last := ix.Bucket(n)
+	ix.BeginMove()
+	ix.buckets.Store(n)
+	for j := range last.Slots {
+		w := last.Slots[j].Load()
+		if w == 0 {
+			continue
+		}
+		to := ix.empty(w)
+		if to == nil {
+			to = ix.displace(w)
+		}
+		if to != nil {
+			to.Store(w)
+		} else {
+			ix.used--
+			dropped = append(dropped, w)
+		}
+		last.Slots[j].Store(0)
+	}
+	ix.EndMove()
+	return dropped
+}
+
+// Unused returns the number of chunks without buckets.
+func (ix *Index) Unused() int {
+	return ix.chunks.Len() - (int(ix.buckets.Load())+1<<ix.perBits-1)>>ix.perBits
+}
+
+// Cut returns the unused chunks to the parent. Nobody may search them any more.
+func (ix *Index) Cut(parent freehold.Allocator) {
+	ix.chunks.Cut(parent, ix.chunks.Len()-ix.Unused())
+}
+
+// Close returns all chunks to the parent.
+func (ix *Index) Close(parent freehold.Allocator) {
+	ix.buckets.Store(0)
+	ix.used = 0
+	ix.Cut(parent)
+}
