@@ -18,8 +18,8 @@ import (
 // Options sets up a [Map]; nil means all defaults.
 type Options struct {
 	// Name appears in Stats and, if the map is dropped without Close, in the report of
-	// package track. It may be empty, and several may have one name. To account for the
-	// memory in profiles too, put a [freehold.Tagged] below.
+	// package track. It may be empty, and several may have the same name. To account for the
+	// memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
 }
 
@@ -99,7 +99,8 @@ func NewFunc[K, V any](parent freehold.Allocator, compare func(a, b K) int, o *O
 	return m
 }
 
-// init is the common part of New and NewFunc. keyBytes and keyAlign are of a key's slot.
+// init is the common part of New and NewFunc. keyBytes and keyAlign are the size and alignment of a
+// key's slot.
 func (m *Map[K, V]) init(call string, parent freehold.Allocator, keyBytes, keyAlign uintptr, o *Options) {
 	var v V
 	arg.PointerFree(call, "V=", freehold.PointerFree[V]())
@@ -225,14 +226,13 @@ func (m *Map[K, V]) Max() (k K, v V, ok bool) {
 	return k, v, false
 }
 
-// Clear deletes all entries. It keeps the nodes for the next ones, and gives the memory
-// of string keys back.
+// Clear deletes all entries. It keeps the nodes for later entries, and frees string keys.
 func (m *Map[K, V]) Clear() {
 	m.mustBeWritable("Clear")
 	m.clear()
 }
 
-// Close gives all memory back. Later calls panic, except Close, Len and Stats. If a map is dropped
+// Close frees all memory. Later calls panic, except Close, Len and Stats. If a map is dropped
 // without Close, its memory is lost until the parent is closed; FREEHOLD_DEBUG=leak reports that.
 func (m *Map[K, V]) Close() {
 	if m.base.MayClose(&mapKind, m.Stats().Reserved > 0) {

@@ -18,8 +18,8 @@ type ID uint32
 // Options sets up [Strings] and [Shared]; nil means all defaults.
 type Options struct {
 	// Name appears in Stats and, if the strings are dropped without Close, in the report of
-	// package track. It may be empty, and several may have one name. To account for the
-	// memory in profiles too, put a [freehold.Tagged] below.
+	// package track. It may be empty, and several may have the same name. To account for the
+	// memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
 
 	// RefCounts counts references to each string, and frees it when the last one is
@@ -46,8 +46,8 @@ type Strings struct {
 
 var stringsKind = container.Kind{Type: "intern.Strings", Maker: "intern.New", Is: "the strings are"}
 
-// New returns an empty set over parent, which must outlive it. It takes no memory before
-// the first string, and Close gives all back. It panics if parent is nil.
+// New returns an empty set over parent, which must outlive it. It takes no memory before the first
+// string; Close frees all. It panics if parent is nil.
 func New(parent freehold.Allocator, o *Options) *Strings {
 	if o == nil {
 		o = &Options{}
@@ -135,10 +135,10 @@ func (s *Strings) Retain(id ID) {
 // ID, or without Options.RefCounts.
 //
 // The ID and the memory of a freed string are reused, the newest free ID first, so IDs stay dense.
-// IDs have no generations: an ID that is kept after its reference is gone may come to name another
-// string. Once it has 2^32-1 references, a string stays until Close. The memory goes to new strings
-// of at most the same length; only a string with a block of its own gives that back to the parent.
-// The table does not shrink.
+// IDs have no generations: an ID that is used after its last Release may name another string. A
+// string that has reached 2^32-1 references stays until Close. The memory of a short string is
+// reused for strings of at most its length; the block of a long one is returned to the parent. The
+// table does not shrink.
 func (s *Strings) Release(id ID) bool {
 	v := s.mustHave("Release", id)
 	if !s.store.release(uint32(id)) {
@@ -149,7 +149,7 @@ func (s *Strings) Release(id ID) bool {
 	return true
 }
 
-// mustHave returns the string of an ID whose references are counted.
+// mustHave returns the string of an ID. It panics if there is none or references are not counted.
 func (s *Strings) mustHave(call string, id ID) string {
 	s.base.MustBeOpen(&stringsKind, call)
 	v, ok := s.store.value(id)

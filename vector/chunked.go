@@ -33,16 +33,16 @@ type Chunked[T any] struct {
 	tail   []T   // the block that Append writes to; its length is the elements in it
 	n      int
 	first  uint // a first block has 1<<first elements
-	freed  int  // counts calls that gave blocks back, for All
+	freed  int  // counts calls that freed blocks, for All
 	poison bool // memory without an element is poison
 	base   container.Base
 }
 
 var chunkedKind = container.Kind{Type: "vector.Chunked", Maker: "vector.NewChunked", Is: "the vector is"}
 
-// NewChunked returns an empty array over parent, which must outlive it. It takes no memory
-// before the first element, and Close gives all back. It panics if parent is nil and,
-// with the field's path, if T holds a Go pointer.
+// NewChunked returns an empty array over parent, which must outlive it. It takes no memory before
+// the first element; Close frees all. NewChunked panics if parent is nil or T has a Go pointer; it
+// then names the field.
 func NewChunked[T any](parent freehold.Allocator, o *Options) *Chunked[T] {
 	arg.PointerFree(chunkedKind.Maker, "", freehold.PointerFree[T]())
 	c := &Chunked[T]{poison: poison.On()}
@@ -211,7 +211,7 @@ func (c *Chunked[T]) Grow(n int) error {
 	return nil
 }
 
-// Clip gives back the blocks without elements.
+// Clip frees the blocks without elements.
 func (c *Chunked[T]) Clip() {
 	c.mustBeOpen("Clip")
 	n := len(c.blocks)
@@ -222,7 +222,7 @@ func (c *Chunked[T]) Clip() {
 	c.setTail()
 }
 
-// keep gives back all but the first n blocks.
+// keep frees all but the first n blocks.
 func (c *Chunked[T]) keep(n int) {
 	for i, b := range c.blocks[n:] {
 		if c.poison {

@@ -18,8 +18,8 @@ import (
 // Options sets up [Vector] and [Chunked]; nil means all defaults.
 type Options struct {
 	// Name appears in Stats and, if the vector is dropped without Close, in the report of
-	// package track. It may be empty, and several may have one name. To account for the
-	// memory in profiles too, put a [freehold.Tagged] below.
+	// package track. It may be empty, and several may have the same name. To account for the
+	// memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
 }
 
@@ -34,9 +34,9 @@ type Vector[T any] struct {
 
 var vectorKind = container.Kind{Type: "vector.Vector", Maker: "vector.New", Is: "the vector is"}
 
-// New returns an empty vector over parent, which must outlive it. It takes no memory before
-// the first element, and Close gives all back. It panics if parent is nil and, with the
-// field's path, if T holds a Go pointer.
+// New returns an empty vector over parent, which must outlive it. It takes no memory before the
+// first element; Close frees all. New panics if parent is nil or T has a Go pointer; it then names
+// the field.
 func New[T any](parent freehold.Allocator, o *Options) *Vector[T] {
 	arg.PointerFree(vectorKind.Maker, "", freehold.PointerFree[T]())
 	v := &Vector[T]{}
@@ -175,8 +175,8 @@ func (v *Vector[T]) overlaps(s []T) bool {
 	return from < uintptr(cap(v.elems))*unsafe.Sizeof(*new(T))
 }
 
-// Delete drops the elements from i up to, but without, j. Later elements move down. It
-// panics if i and j are out of range, or i is greater.
+// Delete drops the elements [i, j). Later elements move down. It panics if i or j is out of range
+// or i is greater than j.
 func (v *Vector[T]) Delete(i, j int) {
 	v.mustBeOpen("Delete")
 	arg.Range("vector.Vector.Delete", "end", j, 0, len(v.elems))
@@ -221,8 +221,8 @@ func (v *Vector[T]) Grow(n int) error {
 	return container.Refused(err)
 }
 
-// Clip gives back the capacity beyond the elements, if the parent can shrink the block or has a
-// smaller one. Otherwise the capacity stays.
+// Clip frees the capacity beyond the elements, if the parent can shrink the block or has a smaller
+// one. Otherwise the capacity stays.
 func (v *Vector[T]) Clip() {
 	v.mustBeOpen("Clip")
 	if len(v.elems) == cap(v.elems) {

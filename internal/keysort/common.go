@@ -1,8 +1,8 @@
 // Common: sort by common prefix, for keys that share long prefixes with one key.
 //
-// In such a text each line may begin the next one. A pass over eight bits would set few
-// entries apart, and the next byte would need another pass. So each key is compared with one
-// pivot key, and the entries are sorted by the length of the common prefix:
+// In such a text each line may be a prefix of the next one. A pass over eight bits would separate
+// few entries, and the next byte would need another pass. So each key is compared with one pivot
+// key, and the entries are sorted by the length of the common prefix:
 //
 //	abcde     the pivot
 //	ab        less than the pivot: a longer common prefix is greater
