@@ -6,8 +6,8 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// completionCommand prints a script by which a shell completes freehold's commands and flags: it asks the program
-// itself, which package cli answers.
+// completionCommand prints a script that makes a shell complete freehold's commands and flags. The
+// shell asks the program, and package cli answers.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
@@ -20,7 +20,7 @@ func (completionCommand) Help() string {
 	)
 }
 
-// completions are by shell. Where freehold has no answer, files are completed.
+// completions has a script for each shell. Where freehold has no answer, the shell completes files.
 var completions = map[string]string{
 	"bash": "complete -o bashdefault -o default -C freehold freehold\n",
 	"zsh":  "autoload -U +X bashcompinit && bashcompinit\ncomplete -o bashdefault -o default -C freehold freehold\n",

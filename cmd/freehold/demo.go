@@ -1,5 +1,5 @@
-// The demo: what the Go heap and freehold do with the same data, in one process and half a
-// minute. Package lab measures the same with care, in processes of their own.
+// The demo: the same data on the Go heap and on freehold, in one process and half a minute. Module
+// lab measures the same with care, in separate processes.
 
 package main
 
@@ -24,12 +24,12 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-// demoCommand shows what it measures as text, and as a page.
+// demoCommand shows its measurements as text, and as a page.
 type demoCommand struct {
 	Nodes  int           `default:"2000000" help:"Nodes of the linked list."`
-	Live   cli.Size      `default:"256MiB" help:"Data that is live while others allocate."`
+	Live   cli.Size      `default:"256MiB" help:"Bytes of live data beside the allocating load."`
 	High   cli.Size      `default:"512MiB" help:"Live bytes at the top of a load that rises and falls."`
-	HTML   string        `name:"html" placeholder:"FILE" help:"Write the results as one page too, which needs no network; - is standard output."`
+	HTML   string        `name:"html" placeholder:"FILE" help:"Also write the results as one page, which needs no network; - is standard output."`
 	Time   time.Duration `hidden:"" default:"5s"`
 	Settle time.Duration `hidden:"" default:"2s"`
 }
@@ -83,7 +83,7 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		fmt.Fprintf(text, "\nmeasuring %s\n", part.what)
 		sec, err := part.show(ctx)
 		if err != nil {
-			return errors.Join(err, page.Write(html)) // with what there is
+			return errors.Join(err, page.Write(html)) // with the results so far
 		}
 		sec.Print(text)
 		page.Sections = append(page.Sections, sec)
@@ -231,8 +231,8 @@ type collectorFigures struct {
 	Arrays float64 `show:"arrays of 1 MiB filled a second"`
 }
 
-// collector keeps values live, as pointers or off-heap, while a goroutine for each processor but one
-// allocates, and a loop takes a turn each millisecond.
+// collector keeps values live, as pointers or off-heap, while a goroutine for each processor but
+// one allocates, and a loop takes a turn each millisecond.
 func (d *demoCommand) collector(ctx context.Context) (sec report.Section, err error) {
 	values := int(d.Live) / 16
 	var all []collectorFigures
@@ -297,8 +297,8 @@ func (d *demoCommand) collector(ctx context.Context) (sec report.Section, err er
 	}, ctx.Err()
 }
 
-// underLoad fills arrays for some time, and returns how late the worst of the turns was done
-// and how many arrays were filled a second.
+// underLoad fills arrays for some time. It returns the delay of the latest turn, and the number of
+// arrays that were filled per second.
 func underLoad(ctx context.Context, d time.Duration) (worst time.Duration, arrays float64) {
 	ctx, stop := context.WithTimeout(ctx, d)
 	defer stop()
@@ -403,7 +403,7 @@ func (d *demoCommand) sawtooth(ctx context.Context) (sec report.Section, err err
 	}, nil
 }
 
-// mistakes makes some that are detected, and passes a limit, which is an error.
+// mistakes makes mistakes that are detected, and exceeds a limit, which is an error.
 func (*demoCommand) mistakes(context.Context) (report.Section, error) {
 	sec := report.Section{
 		Title: "Mistakes, and what they say", Why: "A misuse is a panic at that call, and a limit that is reached is an error.",
@@ -411,7 +411,7 @@ func (*demoCommand) mistakes(context.Context) (report.Section, error) {
 	}
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	free := heap.Free // by another name, or freeholdvet would find them at build time
+	free := heap.Free // another name, or freeholdvet would report the mistakes at build time
 	for _, m := range []struct {
 		what string
 		make func()
@@ -435,9 +435,9 @@ func (*demoCommand) mistakes(context.Context) (report.Section, error) {
 	return sec, nil
 }
 
-// processorTime returns what the collector and all of the process have used, in seconds.
+// processorTime returns the processor time of the collector and of the whole process, in seconds.
 func processorTime() (gc, all float64) {
-	runtime.GC() // the figures are as of a collection's end
+	runtime.GC() // the figures are from the end of a collection
 	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"}}
 	metrics.Read(s)
 	return s[0].Value.Float64(), s[1].Value.Float64()

@@ -1,4 +1,4 @@
-// Command freehold is for daily work with freehold, and shows what it does.
+// Command freehold has tools around off-heap memory: a cache server, a sort, and views of it.
 //
 //	freehold cache      a cache that memcached's clients use
 //	freehold demo       half a minute of off-heap memory beside the Go heap
@@ -10,13 +10,13 @@
 //	freehold completion shell completion for bash, zsh and fish
 //	freehold man        the manual page
 //
-// It is a module of its own, so that its libraries are no part of the core. Install it, or
+// It is a separate module, so that the core does not require its libraries. Install it, or
 // run it from a clone of the repository:
 //
 //	go install ./cmd/freehold       # in a clone
 //	go run ./cmd/freehold demo
 //
-// There is no tagged release yet. From the first on it is
+// There is no tagged release yet. After the first one, install it by
 // go install github.com/freehold-go/freehold/cmd/freehold@latest.
 package main
 
@@ -33,13 +33,13 @@ import (
 // commands is the command line; the fields' tags are its help.
 type commands struct {
 	Cache   cacheCommand   `cmd:"" help:"Serve a cache by memcached's protocol, its items off-heap."`
-	Demo    demoCommand    `cmd:"" help:"Show in half a minute what off-heap memory does, beside the Go heap."`
-	Overlay overlayCommand `cmd:"" help:"Have Badger, Pebble or ristretto allocate off-heap without cgo: write what go build -overlay takes."`
+	Demo    demoCommand    `cmd:"" help:"Compare off-heap memory with the Go heap, in half a minute."`
+	Overlay overlayCommand `cmd:"" help:"Write an overlay for go build, by which Badger, Pebble or ristretto allocate off-heap without cgo."`
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
-	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`
+	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that serves the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
-	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes freehold's commands and flags."`
+	Completion completionCommand `cmd:"" help:"Print a script that makes a shell complete freehold's commands and flags."`
 	Man        manCommand        `cmd:"" help:"Print the manual page."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
@@ -54,7 +54,7 @@ func main() {
 	program(args).Main(s)
 }
 
-// producers are the commands whose output is all that they do. If it is lost they fail.
+// producers are the commands that only produce output. If it is lost, they fail.
 var producers = []string{"sort", "stats", "completion", "man"}
 
 func sorts(args []string) bool { return len(args) > 0 && args[0] == "sort" }
@@ -68,7 +68,7 @@ func program(args []string) cli.Program {
 	if sorts(args) {
 		p.Failed = cli.Misused
 		p.Args = func(parser *kong.Kong, args []string) []string {
-			parser.Model.HelpFlag.Short = 0 // -h is another flag of GNU sort, which is not there
+			parser.Model.HelpFlag.Short = 0 // GNU sort has another -h, which this command lacks
 			return gnu.JoinValues(args, parser)
 		}
 	}

@@ -27,7 +27,8 @@ func (manCommand) Run(k *kong.Context, s cli.Streams) error {
 	return nil
 }
 
-// roff escapes text: a hyphen is what one types, and a dot in front of a line no request.
+// roff escapes text, so that a hyphen stays a typed hyphen, and a dot at the start of a line is no
+// request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")
@@ -69,7 +70,7 @@ func writeMan(w io.Writer, app *kong.Application) {
 			say(".PP\n.nf\n%s\n.fi", command.Detail)
 		}
 	}
-	say(".SH EXIT STATUS\n0 if all went well, 1 for a failure, 2 for wrong flags, 130 if interrupted; of %s, 1 for disorder and 2 for a failure.", "sort")
+	say(".SH EXIT STATUS\n0 if all went well, 1 for a failure, 2 for wrong flags, 130 if interrupted; for %s, 1 for disorder and 2 for a failure.", "sort")
 }
 
 // examples are lines of a shell, as --help and the manual page show them.

@@ -1,4 +1,4 @@
-// Overlay: libraries that have no place for an allocator, on freehold.
+// Overlay: puts libraries that accept no allocator on freehold.
 
 package main
 
@@ -18,10 +18,11 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// overlayCommand writes what go build -overlay takes: Go files, and which files of a vendored library they replace.
+// overlayCommand writes an overlay for go build: Go files, and the list of the files of a vendored
+// library that they replace.
 type overlayCommand struct {
-	Libraries []string `arg:"" enum:"badger,pebble,ristretto" help:"badger, pebble or ristretto, which are in the module's vendor folder. Badger allocates through ristretto."`
-	Dir       string   `default:"freehold-overlay" help:"Folder for the files. The go command must run where this one does."`
+	Libraries []string `arg:"" enum:"badger,pebble,ristretto" help:"badger, pebble or ristretto, from the module's vendor folder. Badger allocates through ristretto."`
+	Dir       string   `default:"freehold-overlay" help:"Folder for the files. Run the go command in the same folder as this command."`
 }
 
 func (overlayCommand) Help() string {
@@ -30,12 +31,12 @@ func (overlayCommand) Help() string {
 	)
 }
 
-// A patch has the memory of a library on freehold.
+// A patch puts the memory of a library on freehold.
 type patch struct {
 	module string            // of the library
 	folder string            // of its package that allocates
-	files  map[string]string // in folder, and which of overlays takes their place; "" leaves the file empty
-	known  string            // what the first of the versions that the files fit has in one of these
+	files  map[string]string // in folder, with the file of overlays that replaces each; "" leaves it empty
+	known  string            // a text in one of these files in all versions that the overlay fits
 }
 
 var ristretto = patch{
@@ -111,7 +112,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// folderOf returns the folder of the package that a patch is for: in vendor, or here if main, the module's path, is the library.
+// folderOf returns the folder of the package that p patches: in vendor, or here if the module's
+// path, main, is the library's.
 func folderOf(p patch, main string) (string, error) {
 	folder := filepath.FromSlash(p.folder)
 	if main == p.module {
@@ -119,7 +121,7 @@ func folderOf(p patch, main string) (string, error) {
 	}
 	folder = filepath.Join("vendor", filepath.FromSlash(p.module), folder)
 	if _, err := os.Stat(folder); err != nil {
-		return "", cli.Usagef("vendor has no %s, which the overlay is for: run go mod vendor in a module that imports it (the go command takes no overlay on the module cache)", p.module)
+		return "", cli.Usagef("vendor has no %s: run go mod vendor in a module that imports it (the go command takes no overlay on the module cache)", p.module)
 	}
 	if files, _ := filepath.Glob(filepath.Join("vendor", filepath.FromSlash(core), "*.go")); len(files) == 0 {
 		return "", cli.Usagef("vendor has no %s: import it in a package of the module and run go mod vendor", core)
@@ -127,25 +129,25 @@ func folderOf(p patch, main string) (string, error) {
 	return folder, nil
 }
 
-// add adds the files of a patch for the package in a folder to those to be written, and to an overlay.
+// add adds the files of patch p for the package in folder to files, and to the overlay's replace.
 func (c *overlayCommand) add(replace map[string]string, files map[string][]byte, p patch, folder string) error {
 	old := ""
 	for name := range p.files {
 		text, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
-			return fmt.Errorf("this version of %s is not known: %w", p.module, err)
+			return fmt.Errorf("this version of %s is unknown: %w", p.module, err)
 		}
 		old += string(text)
 	}
 	if !strings.Contains(old, p.known) {
-		return fmt.Errorf("this version of %s is not known: %s has no %q", p.module, folder, p.known)
+		return fmt.Errorf("this version of %s is unknown: %s has no %q", p.module, folder, p.known)
 	}
 	for name, by := range p.files {
 		text := []byte("package " + filepath.Base(folder) + "\n")
 		if by != "" {
 			text = freehold.Must(overlays.ReadFile("overlays/" + by))
 		}
-		file := filepath.Join(c.Dir, name+".txt") // of which the go command makes no package
+		file := filepath.Join(c.Dir, name+".txt") // so the go command finds no package there
 		replace[filepath.Join(folder, name)] = file
 		files[file] = text
 	}

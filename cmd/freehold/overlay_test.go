@@ -87,7 +87,7 @@ func TestOverlay(t *testing.T) {
 		want    string
 	}{
 		{func() {}, "leveldb", cli.Misused, "badger"},
-		{func() {}, "pebble", cli.Misused, "vendor has no github.com/cockroachdb/pebble/v2, which the overlay is for: run go mod vendor"},
+		{func() {}, "pebble", cli.Misused, "vendor has no github.com/cockroachdb/pebble/v2: run go mod vendor"},
 		{func() { m.Write(t, "file", "") }, "badger --dir=file/new", cli.Failed, "freehold: mkdir file: not a directory\n"},
 		{func() { // as of a user of package analysis alone, a module of its own
 			files, _ := filepath.Glob("vendor/github.com/freehold-go/freehold/*.go")
@@ -96,8 +96,8 @@ func TestOverlay(t *testing.T) {
 			}
 		}, "badger", cli.Misused, "vendor has no github.com/freehold-go/freehold: import it"},
 		{func() { os.Remove("go.mod") }, "badger", cli.Misused, "run it in the folder of the module's go.mod"},
-		{func() { m.Write(t, "go.mod", "module github.com/dgraph-io/ristretto/v2\n") }, "badger", cli.Failed, "this version of github.com/dgraph-io/ristretto/v2 is not known: open z"},
-		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z") }, "badger", cli.Failed, "is not known: z has no \"func CallocNoRef"},
+		{func() { m.Write(t, "go.mod", "module github.com/dgraph-io/ristretto/v2\n") }, "badger", cli.Failed, "this version of github.com/dgraph-io/ristretto/v2 is unknown: open z"},
+		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z") }, "badger", cli.Failed, "is unknown: z has no \"func CallocNoRef"},
 		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z // "+ristretto.known) }, "badger", cli.OK, "go build -overlay="}, // no vendor folder
 	} {
 		tt.mistake()

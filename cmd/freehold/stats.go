@@ -22,7 +22,7 @@ import (
 
 // statsCommand shows the memory of a process that serves the page of package track/web.
 type statsCommand struct {
-	URL      string        `arg:"" help:"Where the process serves its page: a port of this machine, such as 6060, host:port, or http://host:6060/debug/freehold."`
+	URL      string        `arg:"" help:"Address of the page: a port of this machine, such as 6060, host:port, or http://host:6060/debug/freehold."`
 	Interval time.Duration `short:"i" default:"1s" help:"Time between updates."`
 	Once     bool          `help:"Print once, also on a terminal."`
 	JSON     bool          `name:"json" help:"Print once, as JSON."`
@@ -35,8 +35,8 @@ func (statsCommand) Help() string {
 	)
 }
 
-// What an answer may have: elements of its lists take up to a few hundred times the memory of
-// their bytes.
+// Bounds of an answer. Elements of its lists may take a few hundred times the memory of their bytes
+// when they are decoded.
 const (
 	longestAnswer = 4 << 20 // bytes
 	longestHeader = 64 << 10
@@ -45,8 +45,8 @@ const (
 	slowestAnswer = 10 * time.Second
 )
 
-// address returns the URL to ask: the page's, if only a host is given, and on this machine, if
-// only a port is.
+// address returns the URL of the page. The path may be missing, and so may the host, which is then
+// this machine.
 func (c *statsCommand) address() (*url.URL, error) {
 	text := c.URL
 	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
@@ -87,7 +87,7 @@ func (c *statsCommand) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	case c.JSON:
 		var compact bytes.Buffer
-		_ = json.Compact(&compact, body) // which was read
+		_ = json.Compact(&compact, body) // no error: body was decoded before
 		_, err = io.WriteString(s.Out, escaped(compact.String())+"\n")
 		return err
 	case c.Once || !cli.IsTerminal(s.Out):
@@ -97,7 +97,7 @@ func (c *statsCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.watch(ctx, u, snapshot, s.Out)
 }
 
-// watch redraws a terminal until ctx is done, which is how a user ends it.
+// watch redraws a terminal until the user ends ctx.
 func (c *statsCommand) watch(ctx context.Context, u *url.URL, snapshot *web.Snapshot, terminal io.Writer) error {
 	tick := time.NewTicker(c.Interval)
 	defer tick.Stop()
@@ -123,7 +123,7 @@ func (c *statsCommand) watch(ctx context.Context, u *url.URL, snapshot *web.Snap
 	}
 }
 
-// frame returns a text as it replaces the one on a terminal: cut to its size, with the
+// frame returns text in a form that replaces the text on a terminal: cut to its size, with the
 // rest of each line erased.
 func frame(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -154,7 +154,7 @@ func fetch(ctx context.Context, u *url.URL) (_ *web.Snapshot, _ []byte, err erro
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		var wrapped *url.Error // whose text has the URL again
+		var wrapped *url.Error // its text would repeat the URL
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
@@ -197,7 +197,7 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// client reads the answer of a server that may be anybody's.
+// client reads the answer of an untrusted server.
 var client = func() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = longestHeader
@@ -233,7 +233,8 @@ func bounded(body []byte) bool {
 	return true
 }
 
-// escaped returns text with what does not print, and would change a terminal, as JSON writes it.
+// escaped returns text with JSON's escapes for unprintable characters, which could change a
+// terminal.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -47,7 +47,8 @@ func mayOpen(path string) error {
 	return nil
 }
 
-// leadsTo reports whether path, or a symbolic link that it leads to, is a name of a standard stream.
+// leadsTo reports whether path, or a symbolic link that it leads to, is a name of a standard
+// stream.
 func leadsTo(path string, stream *os.File) bool {
 	fd := fmt.Sprint(stream.Fd())
 	own, _ := filepath.EvalSymlinks("/proc/self/fd")

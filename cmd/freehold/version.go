@@ -6,7 +6,7 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// versionCommand prints what was built, from what, for what.
+// versionCommand prints the version, the commit, the version of Go and the system.
 type versionCommand struct{}
 
 func (versionCommand) Run(s cli.Streams) error {

@@ -70,7 +70,7 @@ type tick struct {
 	Label string
 }
 
-// Seconds returns the ticks of the x axis, 1, 2 or 5 apart, or such a number of tens.
+// Seconds returns the ticks of the x axis. They are 1, 2 or 5 apart, or 10, 20 or 50, and so on.
 func (c Chart) Seconds() (ticks []tick) {
 	most, _ := c.most()
 	step := 1e-4

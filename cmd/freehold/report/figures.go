@@ -6,7 +6,7 @@
 //	show   its name in tables
 //	unit   B (bytes), n (a count), % (a share), x (a ratio), or any other
 //
-// What is less than 0 is not known.
+// A value below 0 is unknown.
 
 package report
 
@@ -23,7 +23,7 @@ import (
 
 type figure struct {
 	column, name, unit string
-	text               string // where it is no number
+	text               string // if it is no number
 	value              float64
 }
 
@@ -76,10 +76,10 @@ func (f figure) cell() string {
 type Column struct {
 	Name  string
 	Color string // a class of page.html, for its bars
-	V     any    // a struct of figures, or a string that says why there are none
+	V     any    // a struct of figures, or a string with the reason why there are none
 }
 
-// figures returns its figures, and one with the reason for each of like if it has none.
+// figures returns the figures of c. If c has none, each figure of like gets c's reason.
 func (c Column) figures(like any) []figure {
 	why, missing := c.V.(string)
 	if !missing {
@@ -133,7 +133,8 @@ func Names(like any) (names []string) {
 	return names
 }
 
-// Values are figures in CSV: sizes are bytes, and durations seconds. A string is why there are none.
+// Values are figures in CSV: sizes are in bytes, and durations in seconds. A string is the reason
+// why there are none.
 func Values(v, like any) (values []string) {
 	if _, missing := v.(string); missing {
 		return make([]string, len(Names(like)))

@@ -13,12 +13,12 @@ import (
 // first column names the row; the others are figures.
 type Grid struct {
 	Head   []string
-	Colors []string // of columns with bars: classes of page.html; none of a table
+	Colors []string // of columns with bars: classes of page.html; empty for a table
 	Rows   [][]Cell
 }
 
-// A Cell is one figure. Value is the length of its bar beside the others of its row; none if it is
-// not above 0.
+// A Cell is one figure. Value is the length of its bar, relative to the others of its row; it has
+// no bar if Value is 0 or less.
 type Cell struct {
 	Text  string
 	Value float64
@@ -53,8 +53,8 @@ const (
 )
 
 // Print writes the grid to w, in colour if w takes it. Heads are wrapped to the width of their
-// figures, and names to what is left of the terminal. Columns that have no room are in a table
-// below, with the names again.
+// figures, and names to the rest of the terminal. Columns without room follow in a table below,
+// with the names again.
 func (g Grid) Print(w io.Writer) {
 	width, _ := cli.TerminalSize(w)
 	if width == 0 {

@@ -21,15 +21,15 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 type Page struct {
 	Title    string
 	Lead     string
-	Facts    []string // how it was measured: machine, command, flags
+	Facts    []string // about the measurement: machine, command, flags
 	Sections []Section
 }
 
-// An Entry is a colour of the legend, and what has it.
+// An Entry is a colour of the legend, and its meaning.
 type Entry struct{ Color, Name string }
 
-// Legend returns the colours of all sections, in the order that they come. Of names such as "Go heap"
-// and "Go heap, limit" the first says it.
+// Legend returns the colours of all sections, in order of appearance. If names such as "Go heap"
+// and "Go heap, limit" share a colour, the first one is in the legend.
 func (p *Page) Legend() (all []Entry) {
 	add := func(color, name string) {
 		for _, e := range all {
@@ -69,7 +69,7 @@ type Section struct {
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
 
-// PrintResults writes what all sections found.
+// PrintResults writes the results of all sections.
 func (p *Page) PrintResults(w io.Writer) {
 	for _, sec := range p.Sections {
 		for _, r := range sec.Results {

@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// Figure writes a number with as many digits as a reader wants.
+// Figure writes a number for a reader: with decimals below 100, and with commas from there on.
 func Figure(v float64) string {
 	switch {
 	case v == 0:
@@ -31,7 +31,7 @@ func Figure(v float64) string {
 // Percent writes a share as a percentage.
 func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
-// Joined lists words as a sentence does: "a, b and c".
+// Joined lists words as in a sentence: "a, b and c".
 func Joined(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
