@@ -66,7 +66,7 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		Title: "freehold demo", Lead: "The same data on the Go heap and off it, in about half a minute.",
 		Facts: []string{
 			version(), fmt.Sprintf("%s, %s of memory", cli.Plural(runtime.NumCPU(), "processor"), memory()), time.Now().Format("2006-01-02 15:04"),
-			fmt.Sprintf("freehold demo --nodes %d --live %s --high %s, one run in one process: go run ./lab report measures the same with care.",
+			fmt.Sprintf("freehold demo --nodes %d --live %s --high %s, one run in one process; go run ./lab report uses a process for each measurement.",
 				d.Nodes, argument(d.Live), argument(d.High)),
 		},
 	}
@@ -219,7 +219,7 @@ func (d *demoCommand) list(ctx context.Context) (sec report.Section, err error) 
 	}
 	return report.Section{
 		Title:   "A linked list",
-		Why:     fmt.Sprintf("It has %s of %d bytes. A collection visits each that is on the Go heap.", nodes, nodeBytes),
+		Why:     fmt.Sprintf("It has %s of %d bytes. A collection visits each node on the Go heap.", nodes, nodeBytes),
 		Grids:   []report.Grid{report.Columns("", listFigures{}, columns)},
 		Results: []string{fmt.Sprintf("With %s live, one collection takes %s.", nodes, report.Joined(collects))},
 	}, nil
@@ -287,11 +287,11 @@ func (d *demoCommand) collector(ctx context.Context) (sec report.Section, err er
 	}
 	return report.Section{
 		Title: "A large live heap",
-		Why:   fmt.Sprintf("%s stay live, as pointers on the Go heap or side by side off it, while others allocate.", cli.Plural(values, "value")),
+		Why:   fmt.Sprintf("%s stay live while other goroutines allocate. They are pointers on the Go heap, or adjacent values off it.", cli.Plural(values, "value")),
 		Grids: []report.Grid{report.Columns("", collectorFigures{}, where)},
 		Notes: []string{
-			"With the data off it Go's heap is small, and would be collected all the time. So freehold runs with budget.Start(nil), as a program with budget/auto does: Go's heap grows to 64 MiB first, or in a container to what the limit has room for.",
-			"Larger: Go's heap may take what it took with the data on it.",
+			"With the data off-heap, Go's heap is small and would be collected all the time. So freehold runs with budget.Start(nil), like a program that imports budget/auto: Go's heap grows to 64 MiB first, or in a container up to the room in its limit.",
+			"Larger Go heap: it may take the memory that it took with the data on it.",
 		},
 		Results: []string{fmt.Sprintf("With %s live, the collector takes %s of all processors' time, and the worst turn of a loop is %s.", cli.Plural(values, "value"), report.Joined(shares), report.Joined(worst))},
 	}, ctx.Err()
@@ -406,7 +406,7 @@ func (d *demoCommand) sawtooth(ctx context.Context) (sec report.Section, err err
 // mistakes makes mistakes that are detected, and exceeds a limit, which is an error.
 func (*demoCommand) mistakes(context.Context) (report.Section, error) {
 	sec := report.Section{
-		Title: "Mistakes, and what they say", Why: "A misuse is a panic at that call, and a limit that is reached is an error.",
+		Title: "Mistakes, and their messages", Why: "A misuse panics at that call, and a limit that is reached is an error.",
 		Results: []string{"A second Free, a Free of Go memory and an allocation beyond a limit are found at that call, in every build."},
 	}
 	heap := freehold.NewHeap(nil)
