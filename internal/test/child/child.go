@@ -1,4 +1,4 @@
-// Package child runs a test once more in a process of its own, whose environment is another.
+// Package child runs a test again in a process of its own, with another environment.
 package child
 
 import (
@@ -14,8 +14,9 @@ const variable = "FREEHOLD_TEST_CHILD"
 // Is reports whether this process was started by Run for t.
 func Is(t testing.TB) bool { return os.Getenv(variable) == t.Name() }
 
-// Run runs t in a process of its own that has these variables too, and returns what it has
-// written. It skips t where a test cannot start itself: without processes, or under an emulator.
+// Run runs t in a process of its own, with env added to its environment, and returns the process's
+// standard output and standard error. It skips t on systems without processes, and under an
+// emulator.
 func Run(t testing.TB, env ...string) (out, errs string, err error) {
 	if !starts() {
 		t.Skip("there are no processes here")

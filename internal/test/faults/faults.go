@@ -34,7 +34,7 @@ func times(n, short int) int {
 	return n
 }
 
-// Seed returns -seed, or the random number that stands for 0.
+// Seed returns -seed, or a random number if that is 0.
 var Seed = sync.OnceValue(func() uint64 {
 	if *seedFlag == 0 {
 		return rand.Uint64()
@@ -45,8 +45,8 @@ var Seed = sync.OnceValue(func() uint64 {
 // Random returns random numbers for round n of a test.
 func Random(n int) *rand.Rand { return rand.New(rand.NewPCG(Seed(), uint64(n))) }
 
-// Show shows that so many rounds are done, if standard error is a terminal. After the
-// last one it takes the line away.
+// Show shows how many rounds are done, if standard error is a terminal. After the last one it
+// erases the line.
 func Show(what string, done, all int) {
 	if !isTerminal() {
 		return

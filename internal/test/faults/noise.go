@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Noise returns random bytes, which data is a part of: the same at each call.
+// Noise returns random bytes, the same at each call. Tests cut their data from them.
 var Noise = sync.OnceValue(func() []byte {
 	b := make([]byte, 8<<20)
 	r := rand.NewChaCha8([32]byte{1})
@@ -17,7 +17,7 @@ var Noise = sync.OnceValue(func() []byte {
 	return b
 })
 
-// Same checks that what has the bytes of want.
+// Same checks that got equals want.
 func Same(t *testing.T, what string, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {

@@ -1,4 +1,4 @@
-// Rooms: directories that take only so many bytes.
+// Rooms: directories with a limit in bytes.
 
 //go:build linux
 
@@ -93,7 +93,7 @@ func Self(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// finish waits for the child and passes on what it has logged.
+// finish waits for the child and passes on its log.
 func finish(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	err := cmd.Wait()
@@ -125,11 +125,11 @@ func NewDisk(t *testing.T) *Room {
 	return r
 }
 
-// NewSizeLimit returns a directory in which the limit is that of one file. It is the
-// limit of all files of the process.
+// NewSizeLimit returns a directory whose limit holds for each file. It holds for all files of the
+// process.
 func NewSizeLimit(t *testing.T) *Room { return &Room{Dir: t.TempDir(), Full: unix.EFBIG} }
 
-// Limit sets the limit. It must not be less than what is used.
+// Limit sets the limit, which must not be less than the bytes in use.
 func (r *Room) Limit(t *testing.T, bytes int) {
 	t.Helper()
 	var err error
@@ -147,11 +147,11 @@ func (r *Room) Limit(t *testing.T, bytes int) {
 	}
 }
 
-// Each reports whether the limit is that of each file, not of all together.
+// Each reports whether the limit holds for each file, not for all together.
 func (r *Room) Each() bool { return !r.disk }
 
-// WantEmpty checks that there is no file but those of the given names, and with none
-// of them that no disk space is in use, by files without a name for example.
+// WantEmpty checks that no file is left except the named ones. Without names it also checks that no
+// disk space is in use, for example by files without a name.
 func (r *Room) WantEmpty(t *testing.T, but ...string) {
 	t.Helper()
 	files, err := os.ReadDir(r.Dir)

@@ -13,23 +13,23 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// Slots are what a package tests of a table's slots.
+// Slots has a package's functions to test a table's slots.
 type Slots struct {
 	// Fill fills the processor's slot, by functions in Go.
 	Fill func()
 
-	// Serve calls each function that assembly has, unless the entry of the slot, which the
-	// caller holds, cannot serve all the calls. It reports whether it called them.
+	// Serve calls each function with assembly, unless the slot's entry cannot serve all the
+	// calls. The caller holds the slot. It reports whether it called them.
 	Serve func(slot int) bool
 }
 
-// SlotsBeyondTheFirst tests that assembly serves processors beyond the first slots of a
-// table that has more. setUp makes the object with the table. It also replaces the functions
-// in Go, which the assembly falls back on, by some that report their names to slow: none may
-// be called. They run while a slot is held, so they do nothing else.
+// SlotsBeyondTheFirst tests that assembly serves processors beyond the first slots of a table.
+// setUp makes the object with the table. It also replaces the Go functions on which the assembly
+// falls back by functions that report their names to slow: none may be called. They run while a
+// slot is held, so they do nothing else.
 //
-// A goroutine holds the slot from its look at the entry to the end of the calls, so the
-// result does not depend on what others do meanwhile.
+// A goroutine holds the slot from its look at the entry to the end of the calls, so other
+// goroutines cannot change the result.
 func SlotsBeyondTheFirst(t *testing.T, setUp func(slow func(call string)) Slots) {
 	if !pin.AssemblyRuns() {
 		t.Skip("no assembly runs here")

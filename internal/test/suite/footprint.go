@@ -1,4 +1,4 @@
-// Footprint: what a benchmark takes besides time.
+// Footprint: a benchmark's memory and collections.
 
 package suite
 
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Footprint begins to measure b, and the returned function ends it. It reports the peak of the
-// process's resident memory in MiB, above what is resident at the call, where the system tells
-// it, and the collections per operation.
+// Footprint begins to measure b, and the returned function ends it. It reports the collections per
+// operation, and the growth of the process's resident memory to its peak, in MiB, where the system
+// tells it.
 func Footprint(b *testing.B) (end func()) {
 	debug.FreeOSMemory()
 	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew; where it cannot, it is the process's

@@ -67,14 +67,14 @@ func copyOf(t testing.TB, dir string) *Module {
 	return m
 }
 
-// replaceBy has the copy's go.mod take a module from this clone.
+// replaceBy makes the copy's go.mod take a module from this clone.
 func (m *Module) replaceBy(t testing.TB, module string) {
 	t.Helper()
 	dir := run(t, ".", "list", "-m", "-f", "{{.Dir}}", module)
 	m.Go(t, "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+dir)
 }
 
-// Go returns what the go command prints in the copy.
+// Go runs the go command in the copy and returns its output.
 func (m *Module) Go(t testing.TB, args ...string) string {
 	t.Helper()
 	return run(t, m.Dir, args...)
@@ -139,7 +139,8 @@ func (m *Module) Test(t testing.TB, atLeast int, args ...string) {
 	}
 }
 
-// Rerun runs the running test in another process, with more in its environment, and returns what that prints.
+// Rerun runs the running test in another process, with env added to its environment, and returns
+// its output.
 func Rerun(t *testing.T, env ...string) string {
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), env...)
@@ -177,7 +178,7 @@ func tally(events []byte) (passed, skipped int, failures string) {
 	}
 }
 
-// run returns what the go command prints in dir.
+// run runs the go command in dir and returns its output.
 func run(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := command(dir, args...).CombinedOutput()
