@@ -27,6 +27,9 @@ const (
 	maxBlocks   = 1024     // in a span
 	maxBatch    = 128      // in a magazine
 	cachedBytes = 64 << 10 // in the two magazines of a cache, except for classes of few blocks
+
+	maxMagazines = 128     // of a class in depots
+	depotBytes   = 1 << 20 // in the blocks of these
 )
 
 // class describes one block size.
@@ -35,6 +38,7 @@ type class struct {
 	pages  uintptr // pages in a span
 	blocks uintptr // blocks in a span
 	batch  uintptr // blocks in a full magazine
+	most   int     // magazines that the depots keep, without a limit
 }
 
 var classes [NumClasses]class
@@ -90,11 +94,13 @@ func newClass(size uintptr) class {
 	for (n*pages.PageBytes)%size > n*pages.PageBytes/32 {
 		n++
 	}
+	batch := max(2, min(maxBatch, cachedBytes/2/size))
 	return class{
 		size:   size,
 		pages:  n,
 		blocks: min(n*pages.PageBytes/size, maxBlocks),
-		batch:  max(2, min(maxBatch, cachedBytes/2/size)),
+		batch:  batch,
+		most:   int(min(maxMagazines, depotBytes/(batch*size))),
 	}
 }
 

@@ -239,17 +239,13 @@ func (d *Depot) Keep(h *Heap, m *Magazine) {
 // burst of frees is kept whole. A heap with a limit keeps less, because other classes cannot use
 // the blocks.
 func (h *Heap) mostMagazines(class uint8) int {
-	const (
-		most       = 128
-		bytes      = 1 << 20 // of the blocks in them
-		limitShare = 1024
-	)
-	room := uintptr(bytes)
-	if limit := h.pages.Limit(); limit != 0 {
-		room = min(room, limit/limitShare)
-	}
+	const limitShare = 1024
 	c := &classes[class]
-	return h.groupShare(max(leastFull, min(most, int(room/max(1, c.batch*c.size))))) // class 0 has none
+	most := c.most
+	if limit := h.pages.Limit(); limit != 0 {
+		most = min(most, int(limit/limitShare/max(1, c.batch*c.size))) // class 0 has no bytes
+	}
+	return h.groupShare(max(leastFull, most))
 }
 
 // hasRoom reports whether Keep may push a magazine.
