@@ -29,7 +29,7 @@ func ExampleStart() {
 }
 
 func ExampleBudget_Account() {
-	b, err := budget.Start(&budget.Options{Limit: 1 << 30}) // nil finds the container's limit
+	b, err := budget.Start(&budget.Options{Limit: 256 << 20}) // nil finds the container's limit
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func ExampleBudget_Account() {
 		// Caches give back p.Wanted bytes.
 	})
 
-	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 512 << 20})
+	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 128 << 20})
 	fmt.Println(search.Name())
-	_, err = process.Alloc(2<<30-1, 8)
+	_, err = process.Alloc(512<<20, 8)
 	var full *budget.FullError
 	fmt.Println(errors.As(err, &full), full.Account == process, full.Limit < b.Stats().Limit)
 	// Output:
