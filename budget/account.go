@@ -162,9 +162,6 @@ func (a *Account) Owns(b []byte) bool { return a.h.Owns(b) }
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (a *Account) GoodSize(size int) int { return a.h.GoodSize(size) }
 
-// Live returns the number of the account's own live blocks. It costs a call of Stats.
-func (a *Account) Live() int { return a.Stats().Live }
-
 // Name returns the account's name behind those above: process/search/tenant.
 func (a *Account) Name() string {
 	a.node.MustBeMade("Account.Name")

@@ -78,7 +78,7 @@ func TestAccountConforms(t *testing.T) {
 		middle := newAccount(t, top, "middle", 0)
 		a := newAccount(t, middle, "a", 1<<30)
 		t.Cleanup(func() { // before they are closed
-			if a.Live() != 0 || a.Stats().LiveBytes != 0 {
+			if st := a.Stats(); st.Live != 0 || st.LiveBytes != 0 {
 				t.Errorf("left: %v", a)
 			}
 			if top.Stats().Used != a.Stats().Committed {
@@ -219,7 +219,7 @@ func TestCloseWithLiveBlocks(t *testing.T) {
 	if st := middle.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes == 0 {
 		t.Errorf("%+v", st)
 	}
-	if st := a.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes != 1<<20 || a.Live() != 1 {
+	if st := a.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes != 1<<20 {
 		t.Errorf("%+v", st)
 	}
 	if s := a.String(); !strings.HasPrefix(s, `account "process/search/tenant": closed with `) || !strings.HasSuffix(s, " used, 1MiB live in 1 block") {

@@ -16,8 +16,7 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-// ErrStarted is the error of [Start] while a budget runs.
-var ErrStarted = errors.New("freehold: budget.Start: a budget runs already, and there is one in a process")
+var errStarted = errors.New("freehold: budget.Start: a budget runs already, and there is one in a process")
 
 // Budget keeps the process within its limit until Stop. It is safe for concurrent use. Make one
 // with [Start].
@@ -93,11 +92,11 @@ func Running() *Budget {
 // environment, or set by the program, before Start or later. Then [Stats] says so. Package auto
 // calls Start for a program that imports it.
 //
-// The error is [ErrStarted] while another budget runs. Otherwise it says why there is no limit,
-// that FREEHOLD_MEMORY_LIMIT is not a size, or that the limit is below 8 MiB and not a cgroup's,
-// as when bytes were taken for a larger unit. On an error nothing has changed. A limit below the
-// present use is no error: see Stats.Short. A panic of Options.Logger in Start is the caller's,
-// and the budget is stopped then.
+// The error says that another budget runs, which [Running] returns, why there is no limit, that
+// FREEHOLD_MEMORY_LIMIT is not a size, or that the limit is below 8 MiB and not a cgroup's, as when
+// bytes were taken for a larger unit. On an error nothing has changed. A limit below the present use
+// is no error: see Stats.Short. A panic of Options.Logger in Start is the caller's, and the budget is
+// stopped then.
 //
 // A process at rest wakes each two or three seconds if most of its limit is free, and ten times a
 // second if all but the headroom is in use, to read files of /proc and /sys. It wakes 200 times a
@@ -133,7 +132,7 @@ func run(o Options, s system) (*Budget, error) {
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	if running.budget != nil {
-		return nil, ErrStarted
+		return nil, errStarted
 	}
 	b := &Budget{
 		options: o, system: s,

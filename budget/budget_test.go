@@ -214,10 +214,10 @@ func TestBudgetFollowsTheFigures(t *testing.T) {
 func TestThereIsOneBudget(t *testing.T) {
 	f := newFake()
 	b := mustStart(t, Options{}, f)
-	if again, err := start(Options{}, newFake().system()); !errors.Is(err, ErrStarted) || again != nil {
+	if again, err := start(Options{}, newFake().system()); !errors.Is(err, errStarted) || again != nil {
 		t.Errorf("a second budget: %v, %v", again, err)
 	}
-	if again, err := Start(nil); !errors.Is(err, ErrStarted) || again != nil {
+	if again, err := Start(nil); !errors.Is(err, errStarted) || again != nil {
 		t.Errorf("a second budget: %v, %v", again, err)
 	}
 	if Running() != b {
@@ -239,12 +239,12 @@ func TestStartWithoutALimit(t *testing.T) {
 	if !errors.Is(err, ErrNoLimit) || b != nil || !strings.HasPrefix(err.Error(), "freehold: budget.Start: no memory limit found: set Options.Limit or FREEHOLD_MEMORY_LIMIT") {
 		t.Errorf("%v, %v", b, err)
 	}
-	f.variables = map[string]string{Environment: "1GB"}
+	f.variables = map[string]string{pressure.Environment: "1GB"}
 	if _, err := start(Options{}, f.system()); err == nil || err.Error() != `freehold: budget.Start: FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0 in B, KiB, MiB, GiB or TiB, such as 512MiB` {
 		t.Error(err)
 	}
 	f.want(t, math.MaxInt64, 100)
-	f.variables[Environment] = "1000MiB"
+	f.variables[pressure.Environment] = "1000MiB"
 	mustStart(t, Options{}, f)
 	f.want(t, 900*mib, ample)
 }
@@ -252,8 +252,8 @@ func TestStartWithoutALimit(t *testing.T) {
 // A limit of 1,000 is one in bytes, of which no program is within.
 func TestStartWithALimitThatIsOfNoUse(t *testing.T) {
 	f := newFake()
-	for source, o := range map[string]Options{Environment: {}, "Options.Limit": {Limit: minGoHeap - 1}} {
-		f.variables = map[string]string{Environment: "8388607"}
+	for source, o := range map[string]Options{pressure.Environment: {}, "Options.Limit": {Limit: minGoHeap - 1}} {
+		f.variables = map[string]string{pressure.Environment: "8388607"}
 		want := "freehold: budget.Start: " + source + " of 8.0MiB, want 8MiB or more, which Go's heap needs alone"
 		if b, err := start(o, f.system()); b != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %s", b, err, want)
@@ -726,7 +726,7 @@ func TestLoggerMayUseTheBudgetAtStart(t *testing.T) {
 		if st := Running().Stats(); st.Limit != 1000*mib {
 			t.Errorf("%+v", st)
 		}
-		if _, err := Start(nil); !errors.Is(err, ErrStarted) {
+		if _, err := Start(nil); !errors.Is(err, errStarted) {
 			t.Error(err)
 		}
 		Running().Stop()

@@ -20,9 +20,6 @@ type Pressure struct {
 	Wanted int64 // bytes that should become free for the level to be Calm; 0 if it is
 }
 
-// Environment is the variable with the process's limit, written as GOMEMLIMIT is: 512MiB.
-const Environment = pressure.Environment
-
 // ErrNoLimit is matched by the error of [Start] if no source has a limit. Then [Options].Limit or
 // the variable is needed.
 var ErrNoLimit = pressure.ErrNoLimit

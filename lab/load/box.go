@@ -14,7 +14,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/process"
 	"github.com/freehold-go/freehold/lab/run"
@@ -173,5 +172,5 @@ func (s Boxes) environment(r BoxRun) []string {
 	case r.Mode == BoxBudget && s.Box == "none": // else the budget finds it
 		ours = fmt.Sprint(int64(r.Limit))
 	}
-	return append(os.Environ(), "GODEBUG=", "GOGC="+percent, "GOMEMLIMIT="+goLimit, budget.Environment+"="+ours)
+	return append(os.Environ(), "GODEBUG=", "GOGC="+percent, "GOMEMLIMIT="+goLimit, "FREEHOLD_MEMORY_LIMIT="+ours)
 }
