@@ -48,8 +48,8 @@ A mode detects all that the plain build detects. Modes can be combined, as in ` 
 
 | | |
 |---|---|
-| panic | The guilty call panics; the text begins with "freehold: " and says what was wrong. A write past the end is found when the block is freed. A late write is found when the memory is used again, or with poison when the block leaves the quarantine, at the latest in Trim and Close. A pool checks free memory in Trim, Reset and Close too, and an arena its current chunk in Reset and Close. |
-| error, out of memory | The guilty call returns an error that says what was wrong, or one that matches ErrOutOfMemory. |
+| panic | The guilty call panics; the text begins with "freehold: " and names the mistake. A write past the end is found when the block is freed. A late write is found when the memory is used again, or with poison when the block leaves the quarantine, at the latest in Trim and Close. A pool checks free memory in Trim, Reset and Close too, and an arena its current chunk in Reset and Close. |
+| error, out of memory | The guilty call returns an error that names the mistake, or one that matches ErrOutOfMemory. |
 | false, nil | The guilty call returns this. |
 | panic, or no harm | Nanoseconds decide between the two. No block gets two owners, unless both frees and then two allocations of the block all fall into the same few nanoseconds. |
 | no harm | Nothing is damaged: guarded blocks are not resized in place. |
