@@ -12,10 +12,11 @@ import "iter"
 // reuses the array of a popped batch for a later one.
 type Queue[T any] struct {
 	open    []T
-	batches []batch[T] // oldest first
-	len     int        // of all values
-	popped  []T        // the array of a batch whose values Pop has returned
-	spare   []T        // an array for the next open batch
+	batches []batch[T] // oldest first; empty before index first
+	first   int
+	len     int // of all values
+	popped  []T // the array of a batch whose values Pop has returned
+	spare   []T // an array for the next open batch
 }
 
 // A batch is sealed values. taken of them have been popped.
@@ -48,7 +49,9 @@ func (q *Queue[T]) Seal(d *Domain) bool {
 
 // Passed reports whether Pop would return values: whether the oldest sealed batch's epoch has
 // passed. It costs as much as [Epoch.Passed].
-func (q *Queue[T]) Passed() bool { return len(q.batches) > 0 && q.batches[0].epoch.Passed() }
+func (q *Queue[T]) Passed() bool {
+	return q.first < len(q.batches) && q.batches[q.first].epoch.Passed()
+}
 
 // Pop removes up to n values of the oldest sealed batch and returns them. It returns nil if there
 // is no such batch or its epoch has not passed. The slice is valid until the next Pop.
@@ -60,15 +63,17 @@ func (q *Queue[T]) Pop(n int) []T {
 	if !q.Passed() {
 		return nil
 	}
-	b := &q.batches[0]
+	b := &q.batches[q.first]
 	values := b.values[b.taken:]
 	values = values[:min(n, len(values))]
 	q.len -= len(values)
 	if b.taken += len(values); b.taken == len(b.values) {
 		q.popped = b.values
-		q.batches[0] = batch[T]{}
-		if q.batches = q.batches[1:]; len(q.batches) == 0 {
-			q.batches = nil
+		*b = batch[T]{}
+		if q.first++; 2*q.first >= len(q.batches) { // keep the array
+			n := copy(q.batches, q.batches[q.first:])
+			clear(q.batches[n:])
+			q.batches, q.first = q.batches[:n], 0
 		}
 	}
 	return values
@@ -80,8 +85,7 @@ func (q *Queue[T]) Len() int { return q.len }
 // All yields the values in the Queue, oldest first.
 func (q *Queue[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for i := range q.batches {
-			b := &q.batches[i]
+		for _, b := range q.batches[q.first:] {
 			for _, v := range b.values[b.taken:] {
 				if !yield(v) {
 					return
