@@ -47,20 +47,26 @@ func (s *shard) lockFor(bytes int) {
 // unlock ends lockFor, and has the parent trim what large entries have given back.
 func (s *shard) unlock() {
 	trim := s.trim
-	s.pending, s.asked, s.trim = 0, 0, false
+	s.pending, s.trim = 0, false
 	s.mu.Unlock()
 	if trim {
 		s.c.trimmer.Trim()
 	}
 }
 
-// asks reports whether the write must begin again by lockFor with this number of bytes, and notes
-// it in asked.
-func (s *shard) asks(bytes int) bool {
-	if s.c.isHuge(bytes) && s.pending < s.c.roomFor(bytes) {
-		s.asked = bytes
+// needsRoom is the error of store if a huge entry of that many bytes needs a loan. The write then
+// unlocks the shard, and begins again by lockFor with these bytes.
+type needsRoom int
+
+func (n needsRoom) Error() string { return "freehold: an entry needs room of other shards" }
+
+// needs reports whether err is needsRoom, and sets *room to its bytes.
+func needs(err error, room *int) bool {
+	n, ok := err.(needsRoom)
+	if ok {
+		*room = int(n)
 	}
-	return s.asked > 0
+	return ok
 }
 
 // lend locks s after the other shards have lent it room for a block of the given bytes.

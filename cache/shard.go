@@ -13,7 +13,6 @@ package cache
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -41,7 +40,6 @@ type shard struct {
 	share   int // of the bound
 	limit   int // the share, with what others lend and without what it lends: see lend.go
 	pending int // of the limit: for the huge entry that is about to be stored
-	asked   int // bytes of one that is to be stored and needs a loan
 	trim    bool
 	used    int
 	live    int      // the sum of the segments' live, here for Stats, which reads no memory of the parent
@@ -82,8 +80,8 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	}
 	if n, most := len(key)+len(e.Value), s.c.maxEntry(); n > most {
 		return 0, fmt.Errorf("%w: key and value have %d bytes, of at most %d", ErrTooLarge, n, most)
-	} else if s.asks(n) {
-		return 0, errAsked
+	} else if s.c.isHuge(n) && s.pending < s.c.roomFor(n) {
+		return 0, needsRoom(n)
 	}
 	if e.TTL < 0 {
 		s.delete(old)
@@ -139,9 +137,6 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	}
 	return s.version(w, it), nil
 }
-
-// errAsked says that the shard asks for a loan; write then calls again.
-var errAsked = errors.New("freehold: an entry needs room of other shards")
 
 // allotBeside is allot while the item of old stays where it is.
 func (s *shard) allotBeside(old pinned, size int, seconds uint32, main bool, before uint64) (n, offset uint32, own shape, ok bool) {

@@ -1,6 +1,8 @@
 // Writes: sets, conditions and updates.
 //
-// All of them are an update under the lock of the key's shard.
+// Each call finds the key's shard, locks it with room for the entry, finds what the key has, and
+// stores, changes or deletes that. If an entry turns out to be huge, the call begins again with room
+// for it: see lend.go.
 
 package cache
 
@@ -65,53 +67,68 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 // that key has then: see [Cache.MaxEntry].
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
-	c.write(key, 0, func(s *shard, h uint64, old pinned, found bool) {
-		defer func() { s.entry = Entry{} }()
-		if version, err = 0, nil; found {
-			s.entry = s.entryOf(old, c.accessTime())
-			version = s.entry.Version
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	for room := 0; ; {
+		version, err = s.update(h, key, f, room)
+		if !needs(err, &room) {
+			return version, err
 		}
-		left := s.entry.TTL
-		change := c.lender.change(&s.entry, found, f)
-		if change == Store && !(found && s.entry.TTL == left) {
-			c.withTTL(&s.entry)
-		}
-		expires := c.clock.expires(s.entry.TTL)
-		if found && s.entry.TTL == left {
-			expires = old.it.expires.Load()
-		}
-		switch {
-		case change == Store:
-			version, err = s.store(h, key, &s.entry, expires, false, false, old)
-		case change == Remove, change == Touch && found && s.entry.TTL < 0:
-			s.loads.written(key)
-			s.delete(old)
-			version = 0
-		case change == Touch && found:
-			s.touch(old, expires)
-		case change == Mark && found:
-			e := s.entryOf(old, c.accessTime())
-			e.Flags = s.entry.Flags
-			version, err = s.store(h, key, &e, old.it.expires.Load(), false, true, old)
-		}
-	})
-	return version, err
+	}
+}
+
+// update is Update in a shard with room for an entry of that many bytes.
+func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, room int) (version uint64, err error) {
+	s.lockFor(room)
+	defer s.unlock()
+	defer func() { s.entry = Entry{} }()
+	old, found := s.current(h, key)
+	c := s.c
+	if found {
+		s.entry = s.entryOf(old, c.accessTime())
+	}
+	version, left := s.entry.Version, s.entry.TTL
+	change := c.lender.change(&s.entry, found, f)
+	if change == Store && !(found && s.entry.TTL == left) {
+		c.withTTL(&s.entry)
+	}
+	expires := c.clock.expires(s.entry.TTL)
+	if found && s.entry.TTL == left {
+		expires = old.it.expires.Load()
+	}
+	switch {
+	case change == Store:
+		return s.store(h, key, &s.entry, expires, false, false, old)
+	case change == Remove, change == Touch && found && s.entry.TTL < 0:
+		s.loads.written(key)
+		s.delete(old)
+		return 0, nil
+	case change == Touch && found:
+		s.touch(old, expires)
+	case change == Mark && found:
+		e := s.entryOf(old, c.accessTime())
+		e.Flags = s.entry.Flags
+		return s.store(h, key, &e, old.it.expires.Load(), false, true, old)
+	}
+	return version, nil
 }
 
 // Touch gives the entry of key another TTL, as for SetTTL, and reports whether there is one. The
 // version stays. It counts as a read for the eviction order, but not in Stats.
-func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
+func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	c.base.MustBeOpen(&kind, "Touch")
-	c.write(key, 0, func(s *shard, _ uint64, old pinned, is bool) {
-		found = is
-		switch {
-		case !found:
-		case ttl < 0:
-			s.delete(old)
-		default:
-			s.touch(old, c.clock.expires(ttl))
-		}
-	})
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.lockFor(0)
+	defer s.unlock()
+	old, found := s.current(h, key)
+	switch {
+	case !found:
+	case ttl < 0:
+		s.delete(old)
+	default:
+		s.touch(old, c.clock.expires(ttl))
+	}
 	return found
 }
 
@@ -127,13 +144,15 @@ func (s *shard) touch(old pinned, expires uint32) {
 }
 
 // Delete deletes the entry of key, and reports whether there was one.
-func (c *Cache) Delete(key []byte) (found bool) {
+func (c *Cache) Delete(key []byte) bool {
 	c.base.MustBeOpen(&kind, "Delete")
-	c.write(key, 0, func(s *shard, _ uint64, old pinned, is bool) {
-		found = is
-		s.loads.written(key)
-		s.delete(old)
-	})
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.lockFor(0)
+	defer s.unlock()
+	old, found := s.current(h, key)
+	s.loads.written(key)
+	s.delete(old)
 	return found
 }
 
@@ -144,11 +163,25 @@ func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 
 // putUntil is put of an entry that expires at the given second.
 func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, err error) {
-	c.write(key, len(key)+len(e.Value), func(s *shard, h uint64, old pinned, _ bool) {
-		if version, err = s.store(h, key, e, expires, false, false, old); err != nil && err != errAsked {
-			s.delete(old)
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	for room := len(key) + len(e.Value); ; {
+		version, err = s.put(h, key, e, expires, room)
+		if !needs(err, &room) {
+			return version, err
 		}
-	})
+	}
+}
+
+// put is putUntil in a shard with room for an entry of that many bytes.
+func (s *shard) put(h uint64, key []byte, e *Entry, expires uint32, room int) (version uint64, err error) {
+	s.lockFor(room)
+	defer s.unlock()
+	old, _ := s.current(h, key)
+	version, err = s.store(h, key, e, expires, false, false, old)
+	if err != nil && !needs(err, &room) {
+		s.delete(old)
+	}
 	return version, err
 }
 
@@ -162,35 +195,27 @@ func (c *Cache) withTTL(e *Entry) *Entry {
 
 // putIf stores e if want says so of what key has.
 func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool) (done bool, err error) {
-	c.write(key, 0, func(s *shard, h uint64, old pinned, found bool) {
-		if err = nil; want(s, old, found) {
-			c.withTTL(e)
-			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, false, old)
-			done = err == nil
-		}
-	})
-	return done, err
-}
-
-// write calls f under the lock of key's shard, with the key's hash and the results of current. The
-// shard has room for an entry whose key and value have the given bytes together. If f stores a huge
-// one that is larger, write calls f again.
-func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old pinned, found bool)) {
 	h := c.seed.Bytes(key)
-	for s := c.shardOf(h); ; {
-		if bytes = s.write(h, key, bytes, f); bytes == 0 {
-			return
+	s := c.shardOf(h)
+	for room := 0; ; {
+		done, err = s.putIf(h, key, e, want, room)
+		if !needs(err, &room) {
+			return done, err
 		}
 	}
 }
 
-// write is one round of the cache's write. It returns the bytes that f asks for.
-func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64, old pinned, found bool)) (asked int) {
-	s.lockFor(bytes)
+// putIf is the cache's putIf in a shard with room for an entry of that many bytes.
+func (s *shard) putIf(h uint64, key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool, room int) (done bool, err error) {
+	s.lockFor(room)
 	defer s.unlock()
 	old, found := s.current(h, key)
-	f(s, h, old, found)
-	return s.asked
+	if !want(s, old, found) {
+		return false, nil
+	}
+	s.c.withTTL(e)
+	_, err = s.store(h, key, e, s.c.clock.expires(e.TTL), false, false, old)
+	return err == nil, err
 }
 
 // current returns the item of key, without a pin, and whether it is an entry. It drops an expired
