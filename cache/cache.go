@@ -4,10 +4,22 @@
 //
 //	Set      write.go finds the slot, allot.go has room for the item, shard.go has the slot refer to it
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
-//	no room  reclaim.go empties a segment, and copies the items that stay to another
+//	no room  reclaim.go empties the segment that policy.go chooses, and copies the items that stay
 //
-// Each file defines its words: item.go an item, slot.go a slot and a place, internal/cuckoo homes
-// and ghosts, segment.go segments and pins, expiry.go the classes of TTLs.
+// Which file may call which: each calls files below it, and the packages internal/cuckoo, the index,
+// and internal/blocks, arrays of memory.
+//
+//	of, snapshot, load     types, streams, and loads, by the calls of a Cache
+//	write, read, bound     the calls: lock a shard, find an entry, and change or read it
+//	lend, rewrite, shard   the entries of a shard, and its part of the bound
+//	allot, reclaim         memory for items; allot reclaims if there is none
+//	policy                 chooses, and changes nothing but ghosts
+//	pinned, version        what a slot refers to
+//	segment, expiry        blocks, their figures and their readers
+//	slot, item, clock      words and bytes; they know nothing above
+//
+// Four calls run up: allot.go asks lend.go for lent bytes and reclaim.go for room, reclaim.go drops
+// entries by shard.go, and pinned.go takes a shard's lock if slots keep moving.
 
 package cache
 

@@ -145,12 +145,13 @@ func (s *shard) hold(at *atomic.Uint64) pinned {
 
 // hit counts a hit of the item, up to maxHits, unless its slot was freed since it was found.
 func (s *shard) hit(r pinned) {
-	if r.w.hits() == maxHits {
+	w := onHit(r.w)
+	if w == r.w {
 		return
 	}
 	me := s.c.readers.Enter()
 	if s.index.Has(r.at, r.w.tag()) {
-		r.at.CompareAndSwap(uint64(r.w), uint64(r.w+oneHit))
+		r.at.CompareAndSwap(uint64(r.w), uint64(w))
 	}
 	s.c.readers.Leave(me)
 }

@@ -34,7 +34,7 @@ func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bo
 		s.advance(it, sh, keeps)
 		it.writeEntry(e, expires, &s.c.clock)
 		g.note(expires, size)
-		w = slotOf(w.tag(), w.place(), w.main(), min(w.hits()+1, maxHits))
+		w = onHit(w)
 	}
 	old.at.Store(uint64(w))
 	s.c.seam.At(writeShown)

@@ -90,10 +90,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	if s.index.Buckets() == 0 {
 		return 0, s.noMemory()
 	}
-	main, hits := old.w.main(), old.w.hits()
-	if old.at == nil {
-		main = s.remembers(h)
-	}
+	main, hits := s.admit(h, old)
 	count := uint64(1)
 	if keeps {
 		count = 0
@@ -197,14 +194,7 @@ func (s *shard) link(w slot) {
 		if s.index.Split() {
 			continue
 		}
-		b := s.index.First(w.tag())
-		worst := &b.Slots[0]
-		for j := range b.Slots {
-			if slot(b.Slots[j].Load()).hits() < slot(worst.Load()).hits() {
-				worst = &b.Slots[j]
-			}
-		}
-		s.drop(worst, Room)
+		s.drop(worst(s.index.First(w.tag())), Room)
 	}
 }
 

@@ -23,10 +23,9 @@ const (
 	hitsMask slot = maxHits << placeBits
 	mainBit  slot = 1 << (placeBits + hitsBits)
 
-	tagShift  = placeBits + hitsBits + 1
-	maxPlace  = 1<<placeBits - 1
-	tagMask   = 1<<cuckoo.TagBits - 1
-	ghostBits = 12
+	tagShift = placeBits + hitsBits + 1
+	maxPlace = 1<<placeBits - 1
+	tagMask  = 1<<cuckoo.TagBits - 1
 )
 
 const _ = uint(64-cuckoo.TagBits-tagShift) + uint(tagShift+cuckoo.TagBits-64)
@@ -36,9 +35,6 @@ type place uint64
 
 // tagOf returns the tag of a key with that hash.
 func tagOf(h uint64) uint32 { return uint32(h) & tagMask }
-
-// ghostOf returns the ghost of a key with that hash, which is not 0.
-func ghostOf(h uint64) uint64 { return max(h>>(64-ghostBits), 1) }
 
 func slotOf(tag uint32, at place, main bool, hits int) slot {
 	w := slot(tag)<<tagShift | slot(hits)<<placeBits | slot(at)

@@ -3,6 +3,7 @@ package cuckoo
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/freehold-go/freehold/alloctest"
@@ -114,23 +115,72 @@ func TestFull(t *testing.T) {
 	ix.Close(parent)
 }
 
-// TestNotes: a new bucket has the note of the one whose slots it takes.
-func TestNotes(t *testing.T) {
+// TestSteps: a new bucket has the note of the one whose slots it takes, and a step that moves a slot
+// changes the sequence counter, which is even after it.
+func TestSteps(t *testing.T) {
 	parent := alloctest.New(t)
+	r := rand.New(rand.NewPCG(1, 1))
 	var ix Index
 	ix.Init(chunkBytes)
-	for tag := range uint32(200) {
-		for !ix.Split() {
-			if err := ix.AddChunk(parent); err != nil {
-				t.Fatal(err)
+	if err := ix.AddChunk(parent); err != nil || !ix.Split() {
+		t.Fatal(err)
+	}
+	for i := range ix.Buckets() {
+		ix.Bucket(i).Note = 1
+	}
+	var words []uint64
+	places := func() (at []*atomic.Uint64) {
+		for _, w := range words {
+			at = append(at, ix.Find(tagOf(w), ^uint64(0), w))
+		}
+		return at
+	}
+	moved := map[string]int{}
+	step := func(name string, do func()) {
+		before, moves := places(), ix.Moves()
+		do()
+		for i, at := range places()[:len(before)] {
+			if at == before[i] {
+				continue
+			}
+			if moved[name]++; ix.Moves() == moves {
+				t.Fatalf("%s moves %#x, and the counter stays", name, words[i])
 			}
 		}
-		b := ix.First(tag)
-		b.Note = uint64(tag) + 1
-		for range 3 {
-			if ix.Split() && ix.First(tag).Note == 0 {
-				t.Fatalf("with %d buckets, the home of tag %d has no note", ix.Buckets(), tag)
+		if ix.Moves()&1 != 0 {
+			t.Fatalf("the counter is odd after %s", name)
+		}
+	}
+	for range 300 {
+		for range 6 {
+			w := r.Uint64() | 1
+			step("Insert", func() {
+				if ix.Insert(w) {
+					words = append(words, w)
+				}
+			})
+		}
+		step("Split", func() {
+			for !ix.Split() {
+				if err := ix.AddChunk(parent); err != nil {
+					t.Fatal(err)
+				}
 			}
+		})
+		if ix.Bucket(ix.Buckets()-1).Note != 1 {
+			t.Fatalf("bucket %d has no note", ix.Buckets()-1)
+		}
+	}
+	for range 30 {
+		step("Merge", func() {
+			if dropped := ix.Merge(); len(dropped) > 0 {
+				t.Fatalf("%d slots are dropped from %d of %d", len(dropped), ix.Len(), ix.Buckets()*Slots)
+			}
+		})
+	}
+	for _, name := range []string{"Insert", "Split", "Merge"} {
+		if moved[name] == 0 {
+			t.Errorf("no %s moves a slot", name)
 		}
 	}
 	ix.Close(parent)

@@ -1,0 +1,157 @@
+// Policy: S3-FIFO by segments.
+//
+//	new key ------------> | small queue: a tenth  | -- 2 hits --> | main queue | --+
+//	                                |                                |  ^          | 0 hits
+//	                                v fewer                    hits |  +----------+
+//	ghost <-------------------- evicted <---------------------------+   one hit less
+//	   |
+//	   +-- the key is set again: to main
+//
+// A queue is its sealed segments, by age. The oldest is emptied: items that stay are copied to the
+// open segment of their queue and class. While garbagePercent of the bytes are dead or expired, no
+// live item is evicted: the segment with most garbage is emptied, and all its live items stay.
+//
+// A ghost is a piece of the hash of a key that was evicted from the small queue. Each bucket of the
+// index has a few, in its note:
+//
+//	note           | 0 | ghost 12 bits | ... five in all, the newest last |
+//
+// Another policy is another file with these: admit says where a new item begins, onHit what a read
+// changes in its slot, victim which segment is emptied, and by which rule its items stay; after is
+// what staying changes, evicted notes an item that does not stay, and worst is the item that goes
+// if the index has no room. A policy has two queues, main and small, maxHits in each slot, the note
+// of each bucket, and a segment's figures. It changes no segment.
+
+package cache
+
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/cuckoo"
+)
+
+const (
+	smallPercent   = 10 // of the items' bytes
+	garbagePercent = 7  // of the items' bytes
+	promoteHits    = 2  // from small to main
+	patience       = 8  // rounds that evict nothing with hits
+
+	ghostBits = 12
+	maxGhosts = 5 // of a bucket
+)
+
+// A rule is what an item needs to stay when its segment is emptied, and pays for it, in hits. Who
+// pays goes to main.
+type rule struct{ needs, pays int }
+
+// victims are the segments that may be emptied next; 0 is none.
+type victims struct {
+	small, main, dirtiest uint32
+	smallBytes, mainBytes int
+	garbage, most         int // of all, of the dirtiest
+}
+
+// admit returns the queue and the hits of a new item of a key, whose item was old if it has one.
+func (s *shard) admit(h uint64, old pinned) (main bool, hits int) {
+	if old.at == nil {
+		return s.remembers(h), 0
+	}
+	return old.w.main(), old.w.hits()
+}
+
+// onHit returns a slot after a hit of its item.
+func onHit(w slot) slot {
+	if w.hits() == maxHits {
+		return w
+	}
+	return w + oneHit
+}
+
+// victim returns the segment to empty, and its rule, or 0 if none is sealed and without readers. The
+// higher the round, the more hits an item needs to stay.
+func (s *shard) victim(round int) (n uint32, r rule) {
+	v := s.victims()
+	small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
+	more := max(round-patience, 0)
+	switch {
+	case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes)*garbagePercent:
+		return v.dirtiest, rule{needs: more * maxHits, pays: 0}
+	case v.small != 0 && (small || v.main == 0):
+		return v.small, rule{needs: promoteHits + more, pays: maxHits}
+	default:
+		return v.main, rule{needs: 1 + more, pays: 1}
+	}
+}
+
+// victims looks at all segments.
+func (s *shard) victims() (v victims) {
+	now := s.c.clock.now()
+	oldestSmall, oldestMain := ^uint64(0), ^uint64(0)
+	s.segs.each(func(n uint32, g *segment) {
+		if g.state != open && g.state != sealed {
+			return
+		}
+		garbage := g.garbage(now)
+		v.garbage += garbage
+		if g.main {
+			v.mainBytes += int(g.used)
+		} else {
+			v.smallBytes += int(g.used)
+		}
+		if g.state == open {
+			return
+		}
+		if garbage > v.most && !s.segs.isPinned(n) {
+			v.dirtiest, v.most = n, garbage
+		}
+		switch {
+		case g.main && g.turn < oldestMain && !s.segs.isPinned(n):
+			v.main, oldestMain = n, g.turn
+		case !g.main && g.turn < oldestSmall && !s.segs.isPinned(n):
+			v.small, oldestSmall = n, g.turn
+		}
+	})
+	return v
+}
+
+// after returns the queue and the hits of an item that stays by the rule.
+func (r rule) after(w slot) (main bool, hits int) {
+	return w.main() || r.pays > 0, max(w.hits()-r.pays, 0)
+}
+
+// evicted notes that the item of a slot does not stay, whose key has that hash.
+func (s *shard) evicted(w slot, h uint64) {
+	if !w.main() {
+		s.remember(h)
+	}
+}
+
+// worst returns the slot of a bucket whose item is evicted if the bucket is full.
+func worst(b *cuckoo.Bucket) *atomic.Uint64 {
+	least := &b.Slots[0]
+	for j := range b.Slots {
+		if slot(b.Slots[j].Load()).hits() < slot(least.Load()).hits() {
+			least = &b.Slots[j]
+		}
+	}
+	return least
+}
+
+// ghostOf returns the ghost of a key with that hash, which is not 0.
+func ghostOf(h uint64) uint64 { return max(h>>(64-ghostBits), 1) }
+
+// remember adds the ghost of a key with that hash.
+func (s *shard) remember(h uint64) {
+	b := s.index.First(tagOf(h))
+	b.Note = (b.Note<<ghostBits | ghostOf(h)) & (1<<(maxGhosts*ghostBits) - 1)
+}
+
+// remembers reports whether there is a ghost of a key with that hash.
+func (s *shard) remembers(h uint64) bool {
+	for g := s.index.First(tagOf(h)).Note; g != 0; g >>= ghostBits {
+		if g&(1<<ghostBits-1) == ghostOf(h) {
+			return true
+		}
+	}
+	return false
+}
