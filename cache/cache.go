@@ -6,20 +6,23 @@
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties the segment that policy.go chooses, and copies the items that stay
 //
-// Which file may call which: each calls files below it, and the packages internal/cuckoo, the index,
-// and internal/blocks, arrays of memory.
+// Which file may call which: each calls files below it, internal/cuckoo, which is the index, and
+// internal/blocks, which has arrays of memory. All of them call cache.go for sizes that follow from
+// the options.
 //
-//	of, snapshot, load     types, streams, and loads, by the calls of a Cache
-//	write, read, bound     the calls: lock a shard, find an entry, and change or read it
-//	lend, rewrite, shard   the entries of a shard, and its part of the bound
-//	allot, reclaim         memory for items; allot reclaims if there is none
-//	policy                 chooses, and changes nothing but ghosts
-//	pinned, version        what a slot refers to
+//	of, snapshot           types and streams, by the calls of a Cache
+//	load, write, read      the calls: lock a shard, find an entry, and change or read it
+//	bound, lend            the shards' parts of MaxBytes
+//	shard, rewrite         the entries of a shard
+//	reclaim, allot         memory for items
+//	pinned, version        the item that a slot refers to, and its version
+//	policy                 chooses what is evicted; it changes nothing but ghosts and hits
 //	segment, expiry        blocks, their figures and their readers
-//	slot, item, clock      words and bytes; they know nothing above
+//	slot, item, clock      words, bytes and seconds
 //
-// Four calls run up: allot.go asks lend.go for lent bytes and reclaim.go for room, reclaim.go drops
-// entries by shard.go, and pinned.go takes a shard's lock if slots keep moving.
+// These calls run up: shard.go tells load.go that a key was written, and asks lend.go how much room
+// a huge entry needs; allot.go has lend.go return loans and reclaim.go make room; reclaim.go drops
+// entries by shard.go.
 
 package cache
 

@@ -100,3 +100,8 @@ func (c *clock) accessOf(e *Entry) access {
 	}
 	return a
 }
+
+// seconds returns a TTL that is not negative in seconds, rounded up.
+func seconds(ttl time.Duration) uint32 {
+	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
+}

@@ -40,6 +40,14 @@ func (s *shard) entryOf(r pinned, now uint32) (e Entry) {
 	return e
 }
 
+// accessTime returns the second that reads note, or 0 if they do not.
+func (c *Cache) accessTime() uint32 {
+	if !c.options.Access {
+		return 0
+	}
+	return c.clock.now()
+}
+
 // note makes now the time of the entry's last read, which entryOf shows from then on.
 func (r pinned) note(now uint32) {
 	if at := r.it.access(); at != nil && at.Load() != now|wasRead {

@@ -107,14 +107,6 @@ func (c *Cache) wasRead(s *shard, r pinned) {
 	}
 }
 
-// accessTime returns the second that reads note, or 0 if they do not.
-func (c *Cache) accessTime() uint32 {
-	if !c.options.Access {
-		return 0
-	}
-	return c.clock.now()
-}
-
 // batchKeys is how many keys are looked for at a time, by GetMany and when a segment is emptied.
 const batchKeys = 16
 

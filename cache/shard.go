@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
@@ -156,11 +155,6 @@ func (s *shard) isAlone(old pinned) bool {
 // noMemory returns the error of a call that found none.
 func (s *shard) noMemory() error {
 	return cmp.Or(container.Refused(s.refused), freehold.ErrOutOfMemory)
-}
-
-// seconds returns a TTL that is not negative in seconds, rounded up.
-func seconds(ttl time.Duration) uint32 {
-	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }
 
 // replace makes the slot of old refer to another item.
