@@ -101,17 +101,21 @@ func TestFullSaysWhichAccount(t *testing.T) {
 	a := newAccount(t, middle, "tenant", 16<<20) // above its parent's: that counts
 	b := mustAlloc(t, a, 4<<20)
 	before := a.Stats()
-	for _, size := range []int{6 << 20, 100 << 20} {
-		_, err := a.Alloc(size, 8)
-		_, zeroedErr := a.Zeroed(size, 8)
-		if size == 6<<20 {
-			wantFull(t, err, middle)
-			wantFull(t, zeroedErr, middle)
-		} else {
-			wantFull(t, err, a) // the first on the way up
-		}
-		if !strings.HasPrefix(err.Error(), "freehold: out of memory: account \"process/search") || !strings.Contains(err.Error(), " bytes more would exceed the limit of ") {
-			t.Error(err)
+	for _, tt := range []struct {
+		size int
+		full *Account
+		text string
+	}{
+		{6 << 20, middle, `account "process/search": 6291456 bytes more would exceed the limit of 8388608`},
+		{100 << 20, a, `account "process/search/tenant": 104857600 bytes more would exceed the limit of 16777216`}, // the first on the way up
+	} {
+		_, err := a.Alloc(tt.size, 8)
+		_, zeroedErr := a.Zeroed(tt.size, 8)
+		for _, err := range []error{err, zeroedErr} {
+			wantFull(t, err, tt.full)
+			if err.Error() != "freehold: out of memory: "+tt.text {
+				t.Error(err)
+			}
 		}
 	}
 	if _, ok := a.Resize(b, 10<<20); ok {

@@ -1,9 +1,8 @@
-// Accounts under any number of goroutines, and the error of a full one.
+// Accounts under any number of goroutines.
 
 package budget
 
 import (
-	"errors"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -11,34 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 )
-
-// The error has the account that is full, the bytes of the request, and the limit.
-func TestFullErrorHasFigures(t *testing.T) {
-	top := newAccount(t, nil, "top", 1000)
-	a, b := newAccount(t, top, "a", 300), newAccount(t, top, "b", 0)
-	p := payer{a}
-	mustTake(t, a, 100)
-	for name, tt := range map[string]struct {
-		err  error
-		want FullError
-	}{
-		"a charge":               {p.Charge(201), FullError{a, 201, 300}},
-		"a charge of the parent": {payer{b}.Charge(901), FullError{top, 901, 1000}},
-		"slack":                  {p.MayCharge(100, 101), FullError{a, 201, 300}},
-		"slack of the parent":    {payer{b}.MayCharge(800, 101), FullError{top, 901, 1000}},
-	} {
-		var full *FullError
-		if !errors.As(tt.err, &full) || *full != tt.want {
-			t.Errorf("%s: %v, want %v", name, tt.err, &tt.want)
-		}
-	}
-	for _, err := range []error{p.MayCharge(100, 100), p.MayCharge(0, 1000), p.Charge(200), payer{b}.MayCharge(700, 0)} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	p.Refund(300)
-}
 
 // Any number of goroutines allocate and are charged. No account is above its limit at any moment.
 func TestAccountsTogether(t *testing.T) {

@@ -144,8 +144,14 @@ func (m *model) check() {
 			}
 			continue
 		}
-		if x.node.MayCharge(room, 0) != nil || x.node.MayCharge(room+1, 0) == nil || room > 0 && x.node.MayCharge(room, 1) == nil {
-			m.t.Fatalf("node %d: room for %d", i, room)
+		if x.node.MayCharge(room, 0) != nil || x.node.MayCharge(0, room+1) != nil {
+			m.t.Fatalf("node %d: no room for %d", i, room)
+		}
+		for slack := range min(room+1, 2) {
+			full, bytes := m.full(x, room+1), room+1
+			if r := x.node.MayCharge(bytes-slack, slack); r == nil || *r != (Refusal{full, bytes, full.hard}) {
+				m.t.Fatalf("node %d: room for %d, of which %d are slack: %+v, want that %p is full", i, bytes, slack, r, full)
+			}
 		}
 	}
 	if got := m.all[0].node.Charged(); got != sum {
