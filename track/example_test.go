@@ -30,7 +30,7 @@ func ExampleProfile() {
 }
 
 func ExampleLeaks() {
-	defer track.SetSampleRate(track.SetSampleRate(1)) // as FREEHOLD_DEBUG=leak does, from the start on
+	defer track.SetSampleRate(track.SetSampleRate(1)) // FREEHOLD_DEBUG=leak does so from the start
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: "cache"})
 	defer h.Close()
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// run returns what a program writes that makes one mistake, and how it ended if that is no
-// success with some words.
+// run runs a program that makes one mistake and returns its output. It adds the exit state if
+// the program failed or printed nothing.
 func run(program, mistake string, env ...string) string {
 	return output(command(mistake, program, env...))
 }
@@ -26,7 +26,7 @@ func output(cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// command is a command that has a program make one mistake.
+// command returns a command whose program makes one mistake.
 func command(mistake, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name)
 	cmd.Env = append(os.Environ(), "FREEHOLD_DEBUG=guard", "TRACK_MISTAKE="+mistake)
@@ -98,7 +98,8 @@ func TestGuardReports(t *testing.T) {
 	}
 }
 
-// The report needs neither the program's symbols nor its place in memory, nor Go's stacks.
+// Reports need no symbols of the program, no fixed address of it, and no stacks in the crash
+// text.
 func TestGuardReportsOfOtherBuilds(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil || testing.Short() {
 		t.Skip("it builds this package in other ways")
@@ -108,12 +109,12 @@ func TestGuardReportsOfOtherBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for range 5 { // places of a PIE
+	for range 5 { // load addresses of a PIE
 		mustMatch(t, run(program, "read", "GOTRACEBACK=none"), `\nfreehold: use after free at 0x\w+: byte 8 `+ofBlock+madeAt+freedAt)
 	}
 }
 
-// In a PID namespace the kernel kills all when process 1 ends.
+// When process 1 of a PID namespace ends, the kernel kills the whole namespace.
 func TestGuardReportOfProcessOne(t *testing.T) {
 	inside := []string{"--user", "--pid", "--fork", "--mount-proc", os.Args[0]}
 	if err := command("none", "unshare", inside...).Run(); err != nil {
@@ -124,7 +125,8 @@ func TestGuardReportOfProcessOne(t *testing.T) {
 	}
 }
 
-// Where no process may be started, guards work without a report, and say so once.
+// Where no process can be started, guards still work. The program says once that it has no
+// reports.
 func TestGuardsWithoutMonitor(t *testing.T) {
 	out, err := command("recovered", "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec "+os.Args[0]).CombinedOutput()
 	if err != nil {

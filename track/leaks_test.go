@@ -37,8 +37,7 @@ func functionOf(stack []uintptr) string {
 	return f.Function[strings.LastIndexByte(f.Function, '.')+1:]
 }
 
-// Leaks are the live blocks, exactly, with one entry for each stack, and the most bytes
-// first.
+// Leaks returns exactly the live blocks, one entry for each stack, the most bytes first.
 func TestLeaks(t *testing.T) {
 	sampleAt(t, 1)
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
@@ -68,7 +67,7 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// What is live when its heap is closed is told apart.
+// WriteLeaks lists blocks that were live at Close of their heap in a part of their own.
 func TestWriteLeaksOfClosedHeaps(t *testing.T) {
 	sampleAt(t, 1)
 	report := func() string {
@@ -150,7 +149,7 @@ func TestWriteLeaks(t *testing.T) {
 	}
 }
 
-// full is a writer without room.
+// full is a writer that always fails.
 type full int
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
@@ -191,7 +190,7 @@ func TestWriteStats(t *testing.T) {
 	}
 }
 
-// Heaps have a row for their guards, if they have had any.
+// WriteStats has a row for the guards of each heap that has had any.
 func TestWriteStatsOfGuards(t *testing.T) {
 	if !watch.CanGuard {
 		t.Skip("no guards in this build")
@@ -219,8 +218,8 @@ func TestWriteStatsOfGuards(t *testing.T) {
 	}
 }
 
-// Each type that holds memory is reported when it is dropped, with its name and who made
-// it, and not if it is closed.
+// Each type that owns memory is reported when it is dropped, with its name and the stack that
+// made it. A closed one is not reported.
 func TestDroppedOwners(t *testing.T) {
 	var out strings.Builder
 	defer owners.WatchTo(&out)()
@@ -315,7 +314,7 @@ func TestDroppedOwners(t *testing.T) {
 	}
 }
 
-// Writes after Free that no call has found are reported at the end.
+// AtExit reports writes after Free that no call has found.
 func TestLateWriteAtExit(t *testing.T) {
 	if child.Is(t) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
@@ -341,8 +340,8 @@ func TestLateWriteAtExit(t *testing.T) {
 	}
 }
 
-// A program that is started with FREEHOLD_DEBUG says at its end what it leaks, and one that
-// is not says nothing.
+// A program that was started with FREEHOLD_DEBUG reports its leaks at its end. A program without
+// it prints nothing.
 func TestAtExit(t *testing.T) {
 	if child.Is(t) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
@@ -358,7 +357,7 @@ func TestAtExit(t *testing.T) {
 		runtime.KeepAlive(h)
 		return
 	}
-	const leaks = `freehold: 2 blocks, ` // and how many bytes: a red zone makes an arena's chunk larger
+	const leaks = `freehold: 2 blocks, ` // the byte count follows: a red zone makes an arena's chunk larger
 	const stats = `refused calls  heap`
 	const dropped = `freehold: arena.Arena "request" was dropped without Close, made at:`
 	for mode, want := range map[string]struct{ has, hasNot []string }{
@@ -368,7 +367,7 @@ func TestAtExit(t *testing.T) {
 		"leak": {[]string{leaks, `1 block, 100 bytes of heap "index", tag "db", allocated at:`, "track_test.direct\n", dropped,
 			`arena.Arena "request" dropped without Close, made at:`, "track_test.TestAtExit"}, []string{stats}},
 		"stats,leak": {[]string{leaks, dropped, stats}, nil},
-		// What is added to blocks, and freed ones that wait, are no leaks.
+		// Red zones and freed blocks in quarantine are not leaks.
 		"leak,poison":           {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
 		"leak,quarantine=10000": {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
 		"leak,guard":            {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
@@ -393,7 +392,7 @@ func TestAtExit(t *testing.T) {
 	}
 }
 
-// A program without leaks is told so.
+// AtExit says so if there are no leaks.
 func TestAtExitWithoutLeaks(t *testing.T) {
 	if child.Is(t) {
 		h := freehold.NewHeap(nil)
@@ -407,8 +406,8 @@ func TestAtExitWithoutLeaks(t *testing.T) {
 	}
 }
 
-// A program that closes its heaps before AtExit is told what was live in them, and how much
-// memory they had.
+// AtExit of a program that closed its heaps before reports the blocks that were live in them,
+// and the memory of the heaps.
 func TestAtExitOfClosedHeaps(t *testing.T) {
 	if child.Is(t) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index", MaxBytes: 4 << 20})

@@ -1,4 +1,4 @@
-// Programs with one mistake, which this test binary is if the environment says so.
+// Programs with one mistake: the environment tells this test binary to be one of them.
 
 //go:build !race
 
@@ -40,12 +40,12 @@ func makeBlock(h *freehold.Heap, size int) []byte {
 //go:noinline
 func freeBlock(h *freehold.Heap, b []byte) { h.Free(b) }
 
-// beyond returns b with n bytes more.
+// beyond returns b extended by n bytes behind its end.
 func beyond(b []byte, n int) []byte { return unsafe.Slice(unsafe.SliceData(b), len(b)+n) }
 
 func block() { select {} }
 
-// stopMonitor stops the monitor of this process, and returns its number.
+// stopMonitor stops the monitor of this process and returns its process ID.
 func stopMonitor() int {
 	log, err := guardlog.Open().Stat()
 	if err != nil {
@@ -69,7 +69,7 @@ func stopMonitor() int {
 
 func makeMistake(name string) {
 	if name == "program" {
-		// In place of FREEHOLD_DEBUG.
+		// As FREEHOLD_DEBUG=guard does.
 		track.SetGuardRate(1, 0)
 		if err := track.StartMonitor(); err != nil {
 			fmt.Println(err)
@@ -83,7 +83,7 @@ func makeMistake(name string) {
 	case "stopped monitor":
 		fmt.Println(stopMonitor())
 		if os.Getpid() != 1 {
-			for range 1000 { // so that the crash text is long
+			for range 1000 { // to make the crash text long
 				go block()
 			}
 		}

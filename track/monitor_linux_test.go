@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Where somebody has set the monitor's variable, programs run as ever, and without a monitor.
+// If FREEHOLD_MONITOR is set already, programs run as usual, without a monitor.
 func TestVariableOfTheMonitorIsSet(t *testing.T) {
 	for _, value := range []string{"1", "launch", "watch"} {
 		out := run(os.Args[0], "recovered", "FREEHOLD_MONITOR="+value)
@@ -23,12 +23,12 @@ func TestVariableOfTheMonitorIsSet(t *testing.T) {
 	}
 }
 
-// A monitor that somebody has stopped does not keep the program from dying. Process 1 has a
-// little patience with each piece of its text.
+// A program dies even if its monitor is stopped. Process 1 waits a little at each write of its
+// crash text.
 func TestStoppedMonitor(t *testing.T) {
 	mustDie(t, command("stopped monitor", os.Args[0], "GOTRACEBACK=all"), true)
 	if testing.Short() {
-		return // it takes some ten seconds
+		return // it takes about ten seconds
 	}
 	inside := []string{"--user", "--pid", "--fork", "--kill-child", "--mount-proc", os.Args[0]}
 	if err := command("none", "unshare", inside...).Run(); err != nil {
@@ -37,8 +37,8 @@ func TestStoppedMonitor(t *testing.T) {
 	mustDie(t, command("stopped monitor", "unshare", inside...), false)
 }
 
-// mustDie fails the test unless a program ends that has printed its monitor's number and
-// faults. If the monitor is to report, that is continued in the end.
+// mustDie checks that a program ends that prints its monitor's process ID and then faults. If
+// reports is true, mustDie resumes the monitor after that and checks its report.
 func mustDie(t *testing.T, cmd *exec.Cmd, reports bool) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -79,7 +79,7 @@ func mustDie(t *testing.T, cmd *exec.Cmd, reports bool) {
 	}
 }
 
-// The monitor is not the program's child, so it is no zombie of what the program becomes.
+// The monitor is not the program's child, so it leaves no zombie after an exec.
 func TestMonitorIsNobodysChild(t *testing.T) {
 	mustMatch(t, run(os.Args[0], "exec"), `^children: no child processes\n$`)
 }

@@ -33,7 +33,8 @@ type node struct {
 	n    [4]uint64
 }
 
-// What the typed functions store is no pointer into the Go heap, wherever the memory is from.
+// The typed functions store no pointers into the Go heap, whichever allocator the memory is
+// from.
 func TestTypedMemoryHasNoGoPointers(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
@@ -43,7 +44,7 @@ func TestTypedMemoryHasNoGoPointers(t *testing.T) {
 	defer p.Close()
 	odd := uint64(0x9e3779b97f4a7c15)
 	if bits.UintSize == 32 {
-		odd = 1 // half a multiple of the other may be an address of the Go heap
+		odd = 1 // halves of multiples of the other may be addresses of the Go heap
 	}
 	for _, from := range []freehold.Allocator{h, a} {
 		var last *node

@@ -20,7 +20,8 @@ func sampleAt(t *testing.T, rate int) {
 	t.Cleanup(func() { track.SetSampleRate(was) })
 }
 
-// names counts the names of heaps and tags, whose totals stay, so no two runs have one.
+// names counts the names of heaps and tags. Their totals outlive a test, so each run needs new
+// ones.
 var names int
 
 func newName(t *testing.T) string {
@@ -28,8 +29,8 @@ func newName(t *testing.T) string {
 	return fmt.Sprint(t.Name(), " ", names)
 }
 
-// of returns the usage of one heap by the innermost function, without its package, and
-// how many stacks each has.
+// of returns the usage of one heap by the innermost function, without its package, and the
+// number of stacks of each function.
 func of(t *testing.T, heap string) (all map[string]track.Usage, stacks map[string]int) {
 	all, stacks = map[string]track.Usage{}, map[string]int{}
 	for _, u := range track.Profile() {
@@ -66,8 +67,8 @@ func typed(h freehold.Allocator) *[32]int64 {
 	return v
 }
 
-// A stack begins with the caller of package freehold, and blocks of one caller are
-// together whichever way inside the module they came.
+// A stack begins with the caller of package freehold. Blocks of one caller have one entry,
+// whichever path through the module allocated them.
 func TestStacksBeginWithTheCaller(t *testing.T) {
 	sampleAt(t, 1)
 	name := newName(t)
@@ -117,8 +118,8 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 	}
 }
 
-// Blocks through a Tagged have its tag, also if one stack allocates them, and so do the chunks
-// of arenas and pools above one. A Tagged without a name leaves the tag as it is.
+// Blocks through a Tagged have its tag, even if the same stack allocates other blocks. So do the
+// chunks of arenas and pools above a Tagged. A Tagged without a name keeps the tag unchanged.
 func TestTag(t *testing.T) {
 	sampleAt(t, 1)
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
@@ -144,7 +145,7 @@ func TestTag(t *testing.T) {
 			got[u.Tag] += u.InUseObjects()
 		}
 	}
-	// The pool takes a chunk, and its metadata.
+	// The pool takes two blocks: a chunk and its metadata.
 	if want := map[string]int64{"": 300, "db": 300, "db/cache": 300, "arena": 1, "pool": 2}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -173,7 +174,7 @@ func TestRate(t *testing.T) {
 	track.SetSampleRate(-1)
 }
 
-// What uses most comes first.
+// Profile lists the most bytes in use first.
 func TestOrder(t *testing.T) {
 	sampleAt(t, 1)
 	h := freehold.NewHeap(nil)

@@ -49,7 +49,7 @@ Block sizes of block cache
 	}
 }
 
-// A table that is wider than the terminal continues below: no column is missing.
+// A table that is wider than the terminal continues below, without losing a column.
 func TestTextFitsATerminal(t *testing.T) {
 	s := snapshot()
 	s.Budget = &budget.Stats{Source: strings.Repeat("é", 200)}
@@ -87,7 +87,7 @@ account  `
 	}
 }
 
-// The head tells that the fast path does not run, and why.
+// The head says that the fast path is off, and why.
 func TestTextTellsTheSlowPath(t *testing.T) {
 	s := snapshot()
 	s.Slow = "freehold: small blocks without the fast path: go9 is none"
@@ -96,8 +96,7 @@ func TestTextTellsTheSlowPath(t *testing.T) {
 	}
 }
 
-// Between two snapshots of a process there are rates, and a closed heap makes none
-// negative.
+// A text of two snapshots has rates. A closed heap makes none negative.
 func TestTextHasRates(t *testing.T) {
 	before, s := snapshot(), snapshot()
 	s.Time = before.Time.Add(2 * time.Second)
@@ -129,7 +128,7 @@ func TestTextHasRates(t *testing.T) {
 	}
 }
 
-// Tags and guards have tables if there are any, and tags have rates.
+// Tags and guards have tables if there are any. The table of tags has rates.
 func TestTextHasTagsAndGuards(t *testing.T) {
 	if text := snapshot().Text(nil, 0); strings.Contains(text, "guards") || strings.Contains(text, "\ntag") {
 		t.Errorf("there are none: %s", text)
@@ -160,7 +159,7 @@ block cache     1  3,000       20
 	}
 }
 
-// A budget and accounts have tables if there are any, and the counters of accounts have rates.
+// A budget and accounts have tables if there are any. The counters of accounts have rates.
 func TestTextHasTheBudgetAndAccounts(t *testing.T) {
 	if text := snapshot().Text(nil, 0); strings.Contains(text, "budget") || strings.Contains(text, "account") {
 		t.Errorf("there are none: %s", text)
@@ -193,7 +192,7 @@ process/x  1.00 MiB  2.00 MiB  4.00 MiB  3.00 MiB      hard        6       0 B
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
-	// The second account is a new one of the name.
+	// The second account replaces a closed one with the same name.
 	for _, want := range []string{"  refused/s  evicted/s\n", "calm         10   2.00 MiB\n", "hard          3        0 B\n"} {
 		if text := s.Text(before, 0); !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
@@ -205,7 +204,7 @@ process/x  1.00 MiB  2.00 MiB  4.00 MiB  3.00 MiB      hard        6       0 B
 	}
 }
 
-// Caches have a table if there are any. The hit ratio is that of the interval.
+// Caches have a table if there are any. The hit ratio is for the interval.
 func TestTextHasCaches(t *testing.T) {
 	if text := snapshot().Text(nil, 0); strings.Contains(text, "hit ratio") {
 		t.Errorf("there are none: %s", text)

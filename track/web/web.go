@@ -1,28 +1,29 @@
 // Web: the page at /debug/freehold.
 //
-// The page's script draws it from snapshots in JSON. The server keeps no history and starts no
-// timer, so a page without a viewer costs nothing. Alloc and Free keep no counters: the page
-// shows rates of slow calls for heaps, and rates of all calls for Tagged allocators.
-// Fragmentation is 1 - live / bytes of pages in use. Free pages do not count, since the heap
-// returns them by itself. Names are set as text, and a Content-Security-Policy allows the page's
-// own script alone.
+// The page's script draws the page from snapshots in JSON. The server keeps no history and
+// starts no timer, so a page without a viewer costs nothing. The fast paths of Alloc and Free
+// keep no counters: the page shows rates of slow calls for heaps, and rates of all calls for
+// Tagged allocators. Fragmentation is 1 - live / bytes of pages in use. Free pages do not count,
+// since the heap returns them by itself. Names are set as text, and a Content-Security-Policy
+// allows no other script than the page's.
 
 // Package web serves a page about the off-heap memory of a running process:
 //
 //	http.Handle("/debug/freehold", web.Handler())
 //
 // The page shows the live and resident bytes of each heap and tag, their fragmentation and
-// limits, rates per second, block sizes, the memory budget, accounts and caches, and a chart of the
-// last ten minutes while the page is open. It loads nothing from other hosts and changes nothing.
+// limits, rates per second, block sizes, the memory budget, accounts and caches. A chart covers
+// the last ten minutes for which the page was open. It loads nothing from other hosts and
+// changes nothing.
 //
 //	curl http://localhost:6060/debug/freehold               # the same as text
 //	curl http://localhost:6060/debug/freehold?format=json   # a Snapshot
 //	curl http://localhost:6060/debug/freehold?view=leaks    # live blocks by stack, as text
 //	freehold stats http://localhost:6060/debug/freehold     # live, in a terminal
 //
-// Nothing is mounted unless the program does so. The page has no password, and tells names
-// of heaps and functions, sizes and loads: serve it on an address that only its operators
-// reach, as with net/http/pprof.
+// The program must mount the handler itself. The page has no password. It reveals names of heaps
+// and functions, sizes and loads, so serve it on an address that only operators reach, as with
+// net/http/pprof.
 package web
 
 import (
@@ -48,7 +49,8 @@ var (
 
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-	// policy lets the page run its own script and style, ask its own host, and no more.
+	// policy allows the page its own script and style and requests to its own host, nothing
+	// else.
 	policy = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
 		"; script-src '" + hashOf(pageJS) + "'; style-src '" + hashOf(pageCSS) + "'"
 )
@@ -58,7 +60,7 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A Link is a place that the page points to.
+// A Link is an entry in the page's list of links.
 type Link struct {
 	Text string // such as "off-heap profile"
 	URL  string // such as "/debug/pprof/offheap"
@@ -73,15 +75,14 @@ type page struct {
 	Text     string
 }
 
-// Handler returns the handler of the page, which has the given links. It answers GET and
-// HEAD. The parameter format, or else the header Accept, chooses between html, json (a
-// [Snapshot]) and text, which is the default. With view=leaks it answers with the text of
-// track.WriteLeaks: live blocks, which are exact at sample rate 1 and estimates otherwise,
-// and owners that were dropped without Close.
+// Handler returns the page's handler. The page shows the given links. The handler answers GET
+// and HEAD. The parameter format, or else the header Accept, chooses html, json (a [Snapshot])
+// or text, the default. With view=leaks the answer is the text of track.WriteLeaks: live blocks,
+// exact at sample rate 1 and estimated otherwise, and owners that were dropped without Close.
 //
-// An answer costs a call of Stats for each heap, account and cache and of runtime/metrics, tens of
-// microseconds, and while blocks are sampled a track.Profile. The handler keeps nothing
-// between requests.
+// An answer calls Stats of each heap, account and cache and runtime/metrics, which takes tens of
+// microseconds, and track.Profile if blocks are sampled. The handler keeps nothing between
+// requests.
 func Handler(links ...Link) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -120,14 +121,14 @@ func Handler(links ...Link) http.Handler {
 	})
 }
 
-// serveView answers with another view than the page.
+// serveView serves a view other than the page.
 func serveView(w http.ResponseWriter, view string) {
 	if view != "leaks" {
 		http.Error(w, "view: want leaks", http.StatusBadRequest)
 		return
 	}
 	var body bytes.Buffer
-	_ = track.WriteLeaks(&body) // a buffer has no errors
+	_ = track.WriteLeaks(&body) // a buffer returns no errors
 	write(w, "text/plain; charset=utf-8", body.Bytes())
 }
 
@@ -135,7 +136,7 @@ func write(w http.ResponseWriter, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(body) // the client is gone
+	_, _ = w.Write(body) // an error means that the client has gone
 }
 
 // formatOf returns the format that a request asks for.

@@ -30,7 +30,7 @@ func ExampleHandler() {
 }
 
 func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) *freehold.Heap {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes, Decay: -1}) // no tick changes a figure
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes, Decay: -1}) // without decay, no tick changes a figure
 	t.Cleanup(h.Close)
 	for _, size := range sizes {
 		freehold.Must(h.Alloc(size, 8))
@@ -38,7 +38,7 @@ func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) *freehold.He
 	return h
 }
 
-// get asks for the page.
+// get requests the page.
 func get(method, target, accept string, links ...web.Link) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	if accept != "" {
@@ -99,7 +99,7 @@ func TestThePageIsReadOnly(t *testing.T) {
 	}
 }
 
-// Names are text everywhere, whatever they contain.
+// Names are escaped everywhere, whatever they contain.
 func TestNamesAreEscaped(t *testing.T) {
 	const evil = `<script>alert("x")</script>` + "\x1b[31m"
 	newHeap(t, evil, 0, 64)
@@ -117,7 +117,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
-// The page loads nothing, neither from elsewhere nor from its own server.
+// The page is self-contained: it loads nothing from its own server or others.
 func TestThePageIsComplete(t *testing.T) {
 	html := get("GET", "/", browser, web.Link{Text: "off-heap profile", URL: "/debug/pprof/offheap"}).Body.String()
 	for _, found := range regexp.MustCompile(`(?i)(src|href)="([^"]*)"|url\(|@import|import\(|https?://[^"]*`).FindAllString(html, -1) {
@@ -155,7 +155,7 @@ func TestJSONIsASnapshot(t *testing.T) {
 //go:noinline
 func culprit(h *freehold.Heap) []byte { return freehold.Must(h.Alloc(3<<20, 8)) }
 
-// Of sampled blocks the page tells the stacks, and of others none.
+// The page shows stacks if blocks are sampled, and none otherwise.
 func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 	was := track.SetSampleRate(0)
 	t.Cleanup(func() { track.SetSampleRate(was) })
@@ -192,7 +192,7 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 	}
 }
 
-// Rows that look alike are one, and those of two tags do not look alike.
+// Stacks that look the same share a row. Stacks with different tags do not.
 func TestStacksAreTold(t *testing.T) {
 	was := track.SetSampleRate(1)
 	t.Cleanup(func() { track.SetSampleRate(was) })
@@ -200,7 +200,7 @@ func TestStacksAreTold(t *testing.T) {
 	var twice [2][]byte
 	for _, tag := range []string{"a", "b"} {
 		tagged := freehold.NewTagged(h, tag)
-		twice[0], twice[1] = freehold.Must(tagged.Alloc(3<<20, 8)), freehold.Must(tagged.Alloc(3<<20, 8)) // on one line
+		twice[0], twice[1] = freehold.Must(tagged.Alloc(3<<20, 8)), freehold.Must(tagged.Alloc(3<<20, 8)) // both on one line
 	}
 	s := web.Take()
 	rows := map[string]int64{}
@@ -229,7 +229,7 @@ func pooled(h *freehold.Heap) *pool.Pool[[4 << 20]byte] {
 	return p
 }
 
-// A stack begins with the caller of this module, whichever package of it that called.
+// A stack begins with the caller of this module, whichever package was called.
 func TestStacksOfPoolsBeginWithTheirCaller(t *testing.T) {
 	was := track.SetSampleRate(1)
 	t.Cleanup(func() { track.SetSampleRate(was) })
@@ -250,7 +250,7 @@ func TestStacksOfPoolsBeginWithTheirCaller(t *testing.T) {
 	t.Errorf("no stack: %+v", s.Stacks)
 }
 
-// The view of leaks is text for browsers too, and says whether it is exact.
+// The view of leaks is text for browsers too. It says whether the figures are exact.
 func TestViewOfLeaks(t *testing.T) {
 	was := track.SetSampleRate(1)
 	t.Cleanup(func() { track.SetSampleRate(was) })
@@ -287,7 +287,7 @@ func TestTagsAreShown(t *testing.T) {
 	}
 }
 
-// Open caches are in a snapshot, and nothing if there are none.
+// A snapshot has the open caches, and an empty list if there are none.
 func TestCachesAreShown(t *testing.T) {
 	if s := web.Take(); len(s.Caches) != 0 {
 		t.Fatalf("there are none: %+v", s.Caches)
@@ -307,7 +307,7 @@ func TestCachesAreShown(t *testing.T) {
 	}
 }
 
-// The budget that runs and all accounts are in a snapshot, and nothing if there are none.
+// A snapshot has the running budget and all accounts, and nothing if there are none.
 func TestBudgetAndAccountsAreShown(t *testing.T) {
 	if s := web.Take(); s.Budget != nil || len(s.Accounts) != 0 || strings.Contains(s.Text(nil, 0), "\nbudget ") {
 		t.Fatalf("there are none: %+v", s)
@@ -342,7 +342,7 @@ func TestBudgetAndAccountsAreShown(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 
-	// A client of a version without them reads the rest.
+	// A client that predates the new fields reads the rest.
 	var old struct {
 		Format string
 		Heaps  []freehold.Stats
@@ -369,7 +369,7 @@ func TestFragmentation(t *testing.T) {
 	}
 }
 
-// What the page shows, for a log line or a test of one's own.
+// The page's data, for a log line or a test.
 func ExampleTake() {
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "an index"})
 	defer heap.Close()
