@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/profile"
 )
 
-// Beside net/http/pprof's handlers of Go's profiles.
+// The handler goes beside Go's own profiles of net/http/pprof.
 func ExampleHandler() {
 	http.Handle("GET /debug/pprof/offheap", profile.Handler())
 	http.Handle("GET /debug/pprof/process", profile.ProcessHandler())

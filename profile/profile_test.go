@@ -57,7 +57,7 @@ func site1(h *freehold.Heap, size int) []byte { return alloc(h, size) }
 //go:noinline
 func site2(h *freehold.Heap, size int) []byte { return alloc(h, size) }
 
-// sites are functions that allocate, each with a stack of its own.
+// sites are functions that allocate, each with its own stack.
 var sites = []func(h *freehold.Heap, size int) []byte{
 	site1,
 	site2,
@@ -73,7 +73,8 @@ var sites = []func(h *freehold.Heap, size int) []byte{
 	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
 }
 
-// sizeOf returns a size for a site: tiny to large, skewed to the small ones.
+// sizeOf returns a random size for a site: each fourth site has small, medium, larger or large
+// blocks.
 func sizeOf(r *rand.Rand, site int) int {
 	switch site % 4 {
 	case 0:
@@ -87,8 +88,8 @@ func sizeOf(r *rand.Rand, site int) int {
 	}
 }
 
-// The profile tells the live bytes within 5% in all and within 10% for each of the top
-// ten stacks, from some ten times the samples that this takes on average.
+// The profile is within 5% of the live bytes in all, and within 10% for each of the top ten
+// stacks. The test takes about ten times the samples that this needs on average.
 func TestProfileTellsTheTruth(t *testing.T) {
 	const rate = 2 << 10
 	sampleAt(t, rate)
@@ -102,14 +103,14 @@ func TestProfileTellsTheTruth(t *testing.T) {
 	var blocks []block
 	for total := 0; total < 96<<20; {
 		site := r.IntN(len(sites))
-		for kept := 0; kept < 200<<10; { // as many bytes by each
+		for kept := 0; kept < 200<<10; { // about the same bytes by each site
 			size := sizeOf(r, site)
 			blocks = append(blocks, block{sites[site](h, size), site})
 			live[site] += size
 			kept += size
 			total += size
 		}
-		for range 20 { // and a part of them ends, of any age
+		for range 20 { // free some blocks of any age
 			i := r.IntN(len(blocks))
 			h.Free(blocks[i].b)
 			live[blocks[i].site] -= len(blocks[i].b)
@@ -158,7 +159,7 @@ func TestProfileTellsTheTruth(t *testing.T) {
 	}
 }
 
-// written returns what a function writes, parsed and checked.
+// written returns the parsed and checked profile that write writes.
 func written(t *testing.T, write func(io.Writer) error) *pb.Profile {
 	t.Helper()
 	var b bytes.Buffer
@@ -175,7 +176,7 @@ func written(t *testing.T, write func(io.Writer) error) *pb.Profile {
 	return p
 }
 
-// The profile has Go's sample types in Go's order, so that tools take one for the other.
+// The profile has Go's sample types in Go's order, so tools can compare the two.
 func TestFormat(t *testing.T) {
 	const rate = 5 // misses a block of 1000 bytes with probability e^-200
 	sampleAt(t, rate)
@@ -214,12 +215,12 @@ func TestFormat(t *testing.T) {
 
 var garbage []byte
 
-// The profile of the process has Go's heap and off-heap memory.
+// The process's profile covers Go's heap and off-heap memory.
 func TestProcess(t *testing.T) {
 	sampleAt(t, 1)
 	h := newHeap(t)
 	defer h.Free(site1(h, 1<<20))
-	garbage = make([]byte, 64<<20) // sure to be sampled
+	garbage = make([]byte, 64<<20) // large enough to be sampled for certain
 	runtime.GC()
 	runtime.GC()
 	heaps := map[string]int64{}
@@ -233,13 +234,13 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// pprof returns the program that go tool pprof runs.
+// pprof returns the path of the pprof program.
 func pprof(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds pprof")
 	}
-	exec.Command("go", "tool", "pprof", "-help").Run() // builds it
+	exec.Command("go", "tool", "pprof", "-help").Run() // this builds it
 	path, err := exec.Command("go", "tool", "-n", "pprof").Output()
 	if err != nil {
 		t.Skip(err)
@@ -268,8 +269,8 @@ func serve(t *testing.T) string {
 	return s.URL + "/debug/pprof/"
 }
 
-// go tool pprof reads the profile from a server, beside Go's own and against an earlier
-// one, and knows the labels.
+// go tool pprof reads the profile from a server, beside Go's own and against an earlier one, and
+// knows the labels.
 func TestGoToolPprof(t *testing.T) {
 	sampleAt(t, 1)
 	h := newHeap(t)
@@ -292,7 +293,7 @@ func TestGoToolPprof(t *testing.T) {
 	mine := "-tagfocus=heap=" + t.Name()
 	tests := []struct {
 		args []string
-		want []string // lines of regular expressions
+		want []string // regular expressions for lines
 		none string
 	}{
 		{[]string{"-top", mine, url + "offheap"}, []string{`Type: inuse_space`, ` 5MB .* 5MB .*alloc$`, ` 3MB .*site1$`, ` 2MB .*site2$`}, `Heap\)`},
@@ -316,7 +317,7 @@ func TestGoToolPprof(t *testing.T) {
 	}
 }
 
-// freeAddress returns an address on which nobody listens.
+// freeAddress returns an unused local address.
 func freeAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -357,7 +358,7 @@ func TestGoToolPprofPages(t *testing.T) {
 	go io.Copy(io.Discard, r)
 	for _, page := range []string{"/ui/top", "/ui/flamegraph"} {
 		var response *http.Response
-		for { // it says so before it listens
+		for { // pprof prints the address before it listens
 			var err error
 			if response, err = http.Get(string(address.FindSubmatch(text)[1]) + page); err == nil {
 				break
@@ -393,7 +394,7 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%s: status %d, %s", query, w.Code, w.Body)
 		}
 	}
-	// What happens in the time between is served, and no more: here nothing.
+	// With ?seconds the handler serves only the changes in that time; here there are none.
 	start := time.Now().UnixNano()
 	p := written(t, func(to io.Writer) error {
 		_, err := to.Write(get("?seconds=0.001").Body.Bytes())
