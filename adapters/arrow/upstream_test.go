@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
-// goAllocator is arrow-go's default allocator, which nearly all of its tests use, on freehold.
+// goAllocator replaces arrow-go's default allocator, which nearly all of its tests use.
 const goAllocator = `package memory
 
 import (
@@ -27,8 +27,8 @@ func (*GoAllocator) Reallocate(size int, b []byte) []byte { return offHeap.Reall
 func (*GoAllocator) Free(b []byte)                        { offHeap.Free(b) }
 `
 
-// Tests that read memory after they released it. The collector keeps it for them; here they
-// copy it first.
+// lateReads are tests that read memory after its release. The collector keeps the memory for
+// them; the edits make them copy it first.
 var lateReads = []struct{ file, old, new string }{
 	{"arrow/internal/testing/gen/random_array_gen.go", "lengths.NullBitmapBytes()),", "append([]byte(nil), lengths.NullBitmapBytes()...)),"},
 	{"arrow/internal/testing/gen/random_array_gen.go", "lengths.Data().Buffers()[1].Bytes()),", "append([]byte(nil), lengths.Data().Buffers()[1].Bytes()...)),"},
@@ -37,11 +37,12 @@ var lateReads = []struct{ file, old, new string }{
 	{"parquet/file/streaming_page_test.go", "got = append(got, bin.Value(i))\n\t\t\t\t}\n\t\t\t\tchunk.Release()", "got = append(got, bytes.Clone(bin.Value(i)))\n\t\t\t\t}\n\t\t\t\tchunk.Release()"},
 }
 
-// These need files that are not in arrow-go's module: parquet-testing and arrow-testing.
+// withoutFiles are tests that need files outside of arrow-go's module: parquet-testing and
+// arrow-testing.
 const withoutFiles = "^(TestParquetTestingCSVWriter|TestCustomTypeConversion|Example_reader|TestArrowReaderAdHocRead.*|TestBadReader|TestByteStreamSplitEncodingFileRead|" +
 	"TestDeltaByteArray|TestFileEncryptionDecryption|TestLZ4Raw.*|TestListColumns|TestRleBooleanEncodingFileRead|TestArrowReaderCanceledContext)$"
 
-// Freed buffers are filled in quarantine, so a test that passes does not do so by luck.
+// The quarantine fills freed buffers, so a test that reads one fails.
 func TestArrowsTests(t *testing.T) {
 	t.Setenv("FREEHOLD_DEBUG", "quarantine=20000000")
 	m := suite.Copy(t, "github.com/apache/arrow-go/v18")

@@ -1,9 +1,9 @@
 package grpc
 
-// DropStale is a cleanup that comes late: b's address was returned, and b has it now.
+// DropStale runs a late cleanup of an earlier buffer at b's address.
 func (p *Pool) DropStale(b []byte) { p.dropped(&lease{block: b}) }
 
-// AtPut has Put call f before it ends the lease, and returns what ends that.
+// AtPut makes Put call f before it ends the lease. end undoes that.
 func AtPut(f func()) (end func()) {
 	atPut = f
 	return func() { atPut = nil }
