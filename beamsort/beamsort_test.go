@@ -30,7 +30,7 @@ func init() {
 	filesystem.Register("stream", func(ctx context.Context) filesystem.Interface { return stream{local.New(ctx)} })
 }
 
-// flaky is the local file system, in which the file operation at which the countdown ends fails.
+// flaky is the local file system, but the file operation that ends the countdown fails.
 type flaky struct{ filesystem.Interface }
 
 var (
@@ -98,7 +98,7 @@ func (f flakyFile) Write(b []byte) (int, error) {
 	return f.WriteCloser.Write(b)
 }
 
-// stream is the local file system, whose files do not seek.
+// stream is the local file system without seeking.
 type stream struct{ filesystem.Interface }
 
 func (s stream) List(ctx context.Context, glob string) ([]string, error) {
@@ -118,8 +118,8 @@ func (s stream) Size(ctx context.Context, name string) (int64, error) {
 	return s.Interface.Size(ctx, strings.TrimPrefix(name, "stream://"))
 }
 
-// input writes files with lines of many lengths, one of them without an end and one empty, and
-// returns what they are sorted.
+// input writes files with lines of many lengths and returns their lines in order. One file ends
+// without a newline, and one is empty.
 func input(t *testing.T, dir string) []byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -129,7 +129,7 @@ func input(t *testing.T, dir string) []byte {
 		for range 2000 * i {
 			line := []byte(fmt.Sprintf("%0*d", r.IntN(40), r.IntN(3000)))
 			if r.IntN(500) == 0 {
-				line = bytes.Repeat(line, 3000) // longer than a buffer, and than a range
+				line = bytes.Repeat(line, 3000) // longer than a buffer and a range
 			}
 			lines = append(lines, line)
 			text = append(append(text, line...), '\n')
@@ -145,7 +145,7 @@ func input(t *testing.T, dir string) []byte {
 	return append(bytes.Join(lines, []byte("\n")), '\n')
 }
 
-// parts returns what the sorted files have, one after the other, and fails if there is another file.
+// parts returns the concatenated sorted files, and fails the test if there are other files.
 func parts(t *testing.T, dir string, n int) []byte {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -212,7 +212,8 @@ func TestSortFiles(t *testing.T) {
 	}
 }
 
-// Each line is in one range, wherever these end, and each range has samples. A file that can not seek is one range.
+// Each line is in exactly one range, wherever the ranges end, and each range has samples. A file
+// that cannot seek is one range.
 func TestRanges(t *testing.T) {
 	text := strings.Repeat("\na\nbc\n0123456789\n", 20) + "end\n"
 	in := t.TempDir()
@@ -243,7 +244,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// Samples are at equal distances, and so are the parts.
+// Samples are at equal distances, so parts have similar sizes.
 func TestSamples(t *testing.T) {
 	in := t.TempDir()
 	var text []byte
@@ -269,8 +270,9 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// A worker fails at any of its operations, after it has written in part what a job writes, and
-// its bundle is repeated. Prism ends a job whose bundle fails; here are the DoFns as another runner calls them.
+// A worker fails at any of its operations, after part of its output, and its bundle is repeated.
+// Prism ends a job whose bundle fails, so the test calls the DoFns itself, as another runner
+// would.
 func TestBundlesMayBeRepeated(t *testing.T) {
 	in := t.TempDir()
 	want := input(t, in)
@@ -338,7 +340,7 @@ func TestBundlesMayBeRepeated(t *testing.T) {
 	}
 }
 
-// each returns an iterator as DoFns get it.
+// each returns an iterator like the ones that runners pass to DoFns.
 func each[T any](all []T) func(*T) bool {
 	return func(next *T) bool {
 		if len(all) == 0 {
@@ -389,7 +391,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 	}
 }
 
-// More pairs than memory holds, with equal keys, which keep their order.
+// SortValues sorts more pairs than memory holds. Pairs with equal keys keep their order.
 func TestSortValuesBeyondMemory(t *testing.T) {
 	const n = 50_000
 	i, temp := 0, t.TempDir()

@@ -1,14 +1,14 @@
-// A total order over files.
+// A total order over files (a sample sort).
 //
-// Only names and samples go through the runner's shuffle; lines go through files,
-// in any file system that Beam has a scheme for:
+// Only names and samples go through the runner's shuffle. Lines go through files, in any file
+// system for which Beam has a scheme:
 //
 //	files -> byte ranges --sample--> splitters
-//	              |                      |
-//	              +--> one file for each range and part --> sorted part
+//	             |                      |
+//	             +--> one file for each range and part --> sorted part
 //
-// What a DoFn writes has a name of its own for each attempt until it is whole, so
-// a bundle that failed may be repeated, whatever it left.
+// Each attempt of a DoFn writes to files with names of its own, so a failed bundle may be
+// repeated whatever it left behind. A sorted part gets its final name when it is complete.
 
 package beamsort
 
@@ -34,51 +34,53 @@ import (
 func init() {
 	beam.RegisterType(reflect.TypeFor[byteRange]())
 	beam.RegisterType(reflect.TypeFor[splitters]())
-	// Not by package register: its generic functions take the compiler a minute and 2 GB for these, and
-	// save time by the element, of which there are few.
+	// No generated code of package register: its generic functions take the compiler a minute
+	// and 2 GB, and save time per element. These DoFns have few elements.
 	for _, fn := range []any{&listFn{}, &sampleFn{}, &splitFn{}, &partsFn{}, &partitionFn{}, &sortFn{}, &cleanFn{}} {
 		beam.RegisterDoFn(fn)
 	}
 }
 
-// samplesPerPart makes parts differ by about a tenth in size, if lines' lengths do not depend on their order.
+// samplesPerPart keeps the sizes of parts within about a tenth, if the lengths of lines do not
+// depend on their order.
 const samplesPerPart = 200
 
-// Options says how SortFiles sorts. The zero value is 16 parts in 256 MiB.
+// Options are the options of SortFiles. The zero value is 16 parts in 256 MiB.
 type Options struct {
-	// Parts is how many files are written. 0 means 16. More parts than
-	// workers let these share the work; each range has a file for each.
+	// Parts is the number of output files. 0 means 16. With more parts than workers, workers
+	// share the work evenly; but each range writes a temporary file for each part.
 	Parts int
-
-	// MemoryBytes bounds the memory of a sort, as in [extsort.Options]. A worker's process sorts one
-	// part at a time, on all its processors. 0 means 256 MiB.
+	//  MemoryBytes bounds the memory of a sort, as in [extsort.Options]. A worker's process sorts
+	// one part at a time, on all its processors. 0 means 256 MiB.
 	MemoryBytes int
 
-	// RangeBytes is how much of a file an element is. 0 means 64 MiB. A file in a file system
-	// that can not seek, such as Beam's gs, is one element whole, and read twice.
+	// RangeBytes is the size of the ranges of files that workers read in parallel. 0 means 64
+	// MiB. If the file system cannot seek, as Beam's gs, a whole file is one range and is read
+	// twice.
 	RangeBytes int64
 
-	// Temp is where all workers may write, and read what others have written: a directory, or a prefix such as gs://bucket/temp.
-	// As many bytes as the input has go there, and are removed in the end; what a job that fails has left begins with "beamsort-".
-	// "" means beside the output.
+	// Temp is a directory or a prefix, such as gs://bucket/temp, that all workers can read and
+	// write. "" means beside the output. The files there have the size of the input. SortFiles
+	// removes its files in the end; a job that fails leaves files with "beamsort-" in their
+	// names.
 	Temp string
 
-	// LocalTemp is a directory on the worker, for parts that do not fit in
-	// MemoryBytes. "" means os.TempDir.
+	// LocalTemp is a directory on the worker, for parts that exceed MemoryBytes. "" means
+	// os.TempDir.
 	LocalTemp string
 }
 
-// SortFiles sorts the lines of all files that glob matches by their bytes, and
-// writes them to files named output-00000-of-00016 and so on: those of one are
-// less than those of the next or equal, and each is sorted, so one after the other they are what
-// "freehold sort" writes. A part may be empty. It returns the names, a PCollection<string>.
+// SortFiles sorts the lines of all files that glob matches by their bytes, and writes them to
+// files named output-00000-of-00016 and so on. Each file is sorted, and no line is greater than
+// a line of the next file, so the concatenated files equal the output of "freehold sort". A part
+// may be empty. It returns the names, a PCollection<string>.
 //
-// Samples of the lines decide what goes into which part; equal lines are in one. Parts of one size are
-// not promised, nor needed: a part that does not fit in memory is sorted all the same.
+// Samples of the lines decide the bounds of the parts. Equal lines are in one part. Parts may
+// differ in size: a part that exceeds memory is sorted all the same.
 //
-// A bundle may fail and be repeated at any point. A part gets its name when it is whole,
-// and an old file of that name is replaced. A line may have MemoryBytes/8 bytes, less with many processors: see
-// [extsort.Options].
+// A bundle may fail and be repeated at any point. A part gets its name when it is complete, and
+// replaces an old file with that name. A line may have MemoryBytes/8 bytes, less with many
+// processors: see [extsort.Options].
 func SortFiles(s beam.Scope, glob, output string, o *Options) beam.PCollection {
 	var options Options
 	if o != nil {
@@ -106,7 +108,7 @@ func SortFiles(s beam.Scope, glob, output string, o *Options) beam.PCollection {
 	samples := beam.ParDo(s, &sampleFn{}, ranges)
 	split := beam.ParDo(s, &splitFn{Parts: options.Parts}, start, beam.SideInput{Input: samples})
 	pieces := beam.ParDo(s, &partitionFn{Temp: temp}, ranges, beam.SideInput{Input: split})
-	parts := beam.ParDo(s, &partsFn{Parts: options.Parts}, start) // those without a line too
+	parts := beam.ParDo(s, &partsFn{Parts: options.Parts}, start) // parts without lines too
 	sorted := beam.ParDo(s, &sortFn{
 		Temp: temp, Output: output, Parts: options.Parts, MemoryBytes: options.MemoryBytes, LocalTemp: options.LocalTemp,
 	}, beam.GroupByKey(s, beam.Flatten(s, pieces, parts)))
@@ -162,7 +164,7 @@ func (f *listFn) ProcessElement(ctx context.Context, _ []byte, emit func(byteRan
 	return nil
 }
 
-// sampleFn takes lines of a range, at equal distances.
+// sampleFn samples lines of a range at equal distances.
 type sampleFn struct{}
 
 func (f *sampleFn) ProcessElement(ctx context.Context, r byteRange, emit func([]byte)) (err error) {
@@ -203,7 +205,7 @@ func notEOF(err error) error {
 	return err
 }
 
-// splitters are the first lines of the parts but the first.
+// splitters are the first lines of all parts except part 0.
 type splitters struct {
 	Lines [][]byte
 }
@@ -231,7 +233,7 @@ func (f *splitFn) ProcessElement(_ []byte, samples func(*[]byte) bool) splitters
 	return s
 }
 
-// partsFn names each part once.
+// partsFn emits each part once, so that a part without lines is written too.
 type partsFn struct {
 	Parts int
 }
@@ -242,7 +244,7 @@ func (f *partsFn) ProcessElement(_ []byte, emit func(int, string)) {
 	}
 }
 
-// partitionFn writes the lines of a range to a file for each part that has one.
+// partitionFn writes the lines of a range to one file for each part.
 type partitionFn struct {
 	Temp string
 }
@@ -292,7 +294,7 @@ func (f *partitionFn) ProcessElement(ctx context.Context, r byteRange, split spl
 	return nil
 }
 
-// A file is one that is written.
+// A file is open for writing.
 type file struct {
 	*bufio.Writer
 	name string
@@ -312,7 +314,7 @@ func create(ctx context.Context, name string) (*file, error) {
 	return &file{Writer: bufio.NewWriterSize(dst, 64<<10), name: name, dst: dst}, nil
 }
 
-// Close makes what was written last. A second call does nothing.
+// Close flushes the buffer and closes the file. A second call does nothing.
 func (f *file) Close() error {
 	if f.dst == nil {
 		return nil
@@ -322,7 +324,7 @@ func (f *file) Close() error {
 	return err
 }
 
-// sorting is held while a part is sorted: a process takes the memory of one sort.
+// sorting serializes sorts, so a process needs the memory of one.
 var sorting sync.Mutex
 
 // sortFn sorts the files of a part.
@@ -364,7 +366,7 @@ func (f *sortFn) ProcessElement(ctx context.Context, part int, names func(*strin
 	return nil
 }
 
-// pieces reads files one after the other. The name "" is none.
+// pieces is a reader of the concatenated files. It skips the name "".
 type pieces struct {
 	ctx  context.Context
 	next func(*string) bool
@@ -406,7 +408,8 @@ func (p *pieces) close() error {
 	return err
 }
 
-// cleanFn removes the job's files once all parts are sorted: before that, a part may be sorted again.
+// cleanFn removes the job's files. It runs after all parts are sorted, since a part may be
+// sorted again until then.
 type cleanFn struct {
 	Temp string
 }
@@ -428,7 +431,7 @@ func (f *cleanFn) ProcessElement(ctx context.Context, _ []byte, sorted func(*str
 		return err
 	}
 	for _, name := range left {
-		// Gone already, if this bundle is repeated.
+		// A repeated bundle finds files that it has removed before.
 		if err := r.Remove(ctx, name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

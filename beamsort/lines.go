@@ -1,4 +1,4 @@
-// Lines of a part of a file: those that begin in it.
+// Lines of a range of a file: the lines that begin in it.
 
 package beamsort
 
@@ -11,18 +11,18 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 )
 
-// A byteRange is a part of a file, from Begin to before End.
+// A byteRange is the bytes of a file from Begin up to End, End excluded.
 type byteRange struct {
 	File       string
 	Begin, End int64
-	Samples    int // lines to take as samples
+	Samples    int // the number of lines to sample
 }
 
 // A lineReader reads the lines that begin in a byteRange.
 type lineReader struct {
 	*bufio.Reader
 	source io.Closer
-	seeks  bool  // to open the file elsewhere reads nothing before
+	seeks  bool  // the file can be opened at an offset without reading it up to there
 	at     int64 // offset of the next line
 	end    int64
 	line   []byte
@@ -48,7 +48,7 @@ func openLines(ctx context.Context, file string, begin, end int64) (_ *lineReade
 			f.Close()
 		}
 	}()
-	// The byte before tells whether a line begins at begin.
+	// The byte before begin tells whether a line begins at begin.
 	at := max(begin-1, 0)
 	s, seeks := f.(io.Seeker)
 	if seeks {
@@ -68,8 +68,8 @@ func openLines(ctx context.Context, file string, begin, end int64) (_ *lineReade
 	return r, nil
 }
 
-// next returns the next line with its end, which the last one of a file may lack and
-// gets. It is valid until the next call. io.EOF says that no line begins in the range any more.
+// next returns the next line, newline included. It adds a newline to a last line without one.
+// The line is valid until the next call. io.EOF means that no further line begins in the range.
 func (r *lineReader) next() ([]byte, error) {
 	if r.at >= r.end {
 		return nil, io.EOF

@@ -12,25 +12,27 @@ import (
 
 func init() { beam.RegisterType(reflect.TypeFor[Pair]()) }
 
-// Pair is a value with the key that it is sorted by.
+// Pair is a value and its sort key.
 type Pair struct {
 	Key, Value []byte
 }
 
-// SortValues returns an iterator over the pairs of a group in the order of their
-// keys' bytes; those with equal keys are in the order that they come in. It is for a DoFn behind a GroupByKey of
-// KV<K, Pair>, which gives it the group's iterator:
+// SortValues returns an iterator over the pairs of a group in the order of their keys' bytes.
+// Pairs with equal keys keep their order. Use it in a DoFn behind a GroupByKey of KV<K, Pair>,
+// with the group's iterator:
 //
-//	func (f *fn) ProcessElement(ctx context.Context, user string, events func(*beamsort.Pair) bool, emit func(string)) error {
+//	func (f *fn) ProcessElement(ctx context.Context, user string,
+//		events func(*beamsort.Pair) bool, emit func(string)) error {
+//
 //		for event, err := range beamsort.SortValues(ctx, nil, events) {
 //
-// Each loop takes o.MemoryBytes, outside of the Go heap, and temporary files on
-// the worker in o.TempDirs for what does not fit, until it ends. A worker runs as many at a time as it runs
+// Until it ends, each loop takes up to o.MemoryBytes outside of the Go heap, and temporary files
+// in o.TempDirs on the worker for the rest. A worker runs one loop for each of its concurrent
 // bundles. o's Format, Key and ThenRecord are not used; nil means all defaults.
 //
-// A pair's memory is valid until the next one. The errors are those of
-// [extsort.Sorted], of which the iterator yields one at most, as the last. group is read
-// once: a second loop has what group yields then.
+// A pair's memory is valid until the next pair. The errors are as for [extsort.Sorted]; an error
+// is the iterator's last element. group is read once: a second loop gets the pairs that group
+// yields then.
 func SortValues(ctx context.Context, o *extsort.Options, group func(*Pair) bool) iter.Seq2[Pair, error] {
 	var options extsort.Options
 	if o != nil {
@@ -61,7 +63,7 @@ func SortValues(ctx context.Context, o *extsort.Options, group func(*Pair) bool)
 	}
 }
 
-// decode returns the pair of a record, which is its key's length, the key and the value.
+// decode splits a record, the key's length followed by key and value, into a pair.
 func decode(record []byte) Pair {
 	n, size := binary.Uvarint(record)
 	rest := record[size:]
