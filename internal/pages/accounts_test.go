@@ -1,4 +1,4 @@
-// What each operation charges, gives back and notes.
+// Accounts: the charges, refunds and notes of each operation.
 
 package pages
 
@@ -9,15 +9,15 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// A run that begins far inside a free one leaves a part before it whose last page
-// is in a segment of its own: it is paid for.
+// An aligned run may begin far inside a free run. The last page of the part in front of it may
+// be in another segment: its tables are charged.
 func TestRunBeforeAnAlignedOnePaysForItsTables(t *testing.T) {
 	h := newHeap(t, Options{})
 	run := alloc(t, h, 32*SegmentBytes)
 	h.Free(run)
 	const align = 4 * SegmentBytes
 	for n := -int(addrOf(run)) & (align - 1); n > 0; n = 0 {
-		alloc(t, h, n) // up to a multiple of align
+		alloc(t, h, n) // fills up to a multiple of align
 	}
 	alloc(t, h, 40000)
 	b, err := h.Alloc(40000, align, false)
@@ -30,7 +30,7 @@ func TestRunBeforeAnAlignedOnePaysForItsTables(t *testing.T) {
 	h.check(t)
 }
 
-// A block that is cut, or grows, at a segment's end leaves both sides paid for.
+// When a block is cut or grows at a segment's end, the tables on both sides are charged.
 func TestResizeAtASegmentsEndPaysForItsTables(t *testing.T) {
 	h := newHeap(t, Options{})
 	run := alloc(t, h, 8*SegmentBytes)
@@ -49,8 +49,7 @@ func TestResizeAtASegmentsEndPaysForItsTables(t *testing.T) {
 	}
 }
 
-// A free run that is just long enough serves a block in front of it, and its span
-// goes.
+// A block grows into all of the free run behind it, and the free run's span is freed.
 func TestBlockGrowsIntoAllOfAFreeRun(t *testing.T) {
 	h := newHeap(t, Options{})
 	b, behind, _ := alloc(t, h, 1<<20), alloc(t, h, 1<<20), alloc(t, h, 40000)
@@ -62,7 +61,7 @@ func TestBlockGrowsIntoAllOfAFreeRun(t *testing.T) {
 	h.check(t)
 }
 
-// A block grows over the free run behind it into addresses that nobody had.
+// A block grows over the free run behind it into unused addresses.
 func TestBlockGrowsBeyondAFreeRun(t *testing.T) {
 	takeNewAddresses(t)
 	h := newHeap(t, Options{})
@@ -74,10 +73,10 @@ func TestBlockGrowsBeyondAFreeRun(t *testing.T) {
 	h.check(t)
 }
 
-// A block that moved away and left a run without access wakes the timer.
+// If moving a block leaves an inaccessible run, the timer starts.
 func TestLostRunOfAMovedBlockWakesTheTimer(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
-	h.Free(alloc(t, h, 32<<20)) // room to move to
+	h.Free(alloc(t, h, 32<<20)) // a free run as the target of the move
 	b := alloc(t, h, copyBytes+1)
 	alloc(t, h, 40000)
 	h.pages.Alarm.Stop()
@@ -92,10 +91,10 @@ func TestLostRunOfAMovedBlockWakesTheTimer(t *testing.T) {
 	}
 }
 
-// A move that failed may have left holes, so the run is mapped anew.
+// A failed move may have left holes, so the run is mapped anew.
 func TestRunOfAFailedMoveIsMappedAnew(t *testing.T) {
 	h := newHeap(t, Options{})
-	h.Free(alloc(t, h, 32<<20)) // room to move to
+	h.Free(alloc(t, h, 32<<20)) // a free run as the target of the move
 	b := alloc(t, h, copyBytes+1)
 	alloc(t, h, 40000)
 	var moves, renewals int
@@ -120,8 +119,7 @@ func TestRunOfAFailedMoveIsMappedAnew(t *testing.T) {
 	h.check(t)
 }
 
-// A second purge continues where the first ended: runs that were purged are behind the
-// others of their bin.
+// A second purge continues after the first: runs that were tried are at the end of their bin.
 func TestPurgeInTwoSteps(t *testing.T) {
 	h := newHeap(t, Options{})
 	const n = 128 // pages
@@ -138,7 +136,7 @@ func TestPurgeInTwoSteps(t *testing.T) {
 	}
 }
 
-// As much is purged as was asked for, whichever runs it is in.
+// A purge returns the requested number of pages, whichever runs they are in.
 func TestPurgeKeepsPartOfTheLastRunOnly(t *testing.T) {
 	h := newHeap(t, Options{})
 	a, _, b, _ := alloc(t, h, 1<<20), alloc(t, h, 40000), alloc(t, h, 2<<20), alloc(t, h, 40000)
@@ -152,8 +150,8 @@ func TestPurgeKeepsPartOfTheLastRunOnly(t *testing.T) {
 	}
 }
 
-// A run that the system refused to take back is tried again though another of its
-// length holds nothing.
+// If the system refused to take a run's memory back, a tick tries again, even if another run of
+// the same length has no memory.
 func TestRefusedRunIsRetriedBeforeOthers(t *testing.T) {
 	h := newHeap(t, Options{})
 	a, _, b, _ := alloc(t, h, 1<<20), alloc(t, h, 40000), alloc(t, h, 1<<20), alloc(t, h, 40000)
@@ -173,8 +171,8 @@ func TestRefusedRunIsRetriedBeforeOthers(t *testing.T) {
 	}
 }
 
-// What is left of a run that the system refused to take back is as refused as it
-// was: ticks do not try it again.
+// The rest of a run that the system refused to take back counts as refused too: ticks do not try
+// it again.
 func TestRestOfARefusedRunIsNotRetried(t *testing.T) {
 	h := newHeap(t, Options{})
 	run, _ := alloc(t, h, 1<<20), alloc(t, h, 40000)
@@ -200,7 +198,7 @@ func TestRestOfARefusedRunIsNotRetried(t *testing.T) {
 	}
 }
 
-// Each bin that holds a run is found from above.
+// below finds each bin that holds a run.
 func TestBinsBelow(t *testing.T) {
 	for i := range numBins {
 		var b bins
@@ -211,8 +209,8 @@ func TestBinsBelow(t *testing.T) {
 	}
 }
 
-// Where the system refuses a segment as large as the heap, it is asked for one
-// that serves.
+// If the system refuses a segment as large as the heap, the heap asks for one that fits the
+// request.
 func TestSmallSegmentWhereALargeOneIsRefused(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("segments are committed when they are used")
@@ -244,7 +242,7 @@ func TestLimitSaysWhatItRefused(t *testing.T) {
 	}
 }
 
-// A request that takes exactly what free pages can give up is served.
+// A request is served if it needs exactly the bytes that free pages can return.
 func TestFreePagesMayGiveUpTheLastByte(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 64 << 20})
 	clean, _, dirty, _ := alloc(t, h, 1<<20), alloc(t, h, 40000), alloc(t, h, 8*PageBytes), alloc(t, h, 40000)
@@ -260,7 +258,7 @@ func TestFreePagesMayGiveUpTheLastByte(t *testing.T) {
 	}
 }
 
-// Without a limit it is the system that has no more: all that is free goes.
+// If the system is out of memory and there is no limit, all free pages are returned.
 func TestAllFreePagesGoWhereTheSystemHasNoMore(t *testing.T) {
 	h := newHeap(t, Options{})
 	a, _, b, _ := alloc(t, h, 10<<20), alloc(t, h, 40000), alloc(t, h, 10<<20), alloc(t, h, 40000)
@@ -279,7 +277,7 @@ func TestWhatIsGivenBackAtOnceIsCounted(t *testing.T) {
 	}
 }
 
-// A slab that the system refuses is there for the next try.
+// A slab that the system refused to commit is available for the next try.
 func TestRefusedSlabIsNotLost(t *testing.T) {
 	h := newHeap(t, Options{})
 	alloc(t, h, 100)

@@ -24,13 +24,12 @@ func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
 	}
 }
 
-// One alarm is set at a time, however long the work of the last one waits, and
-// one that was replaced does nothing.
+// One alarm is set at a time, however late its callback runs. A replaced alarm does nothing.
 func TestAlarmDoesNotMultiply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a alarm
 		var rang atomic.Int32
-		ring := func() { rang.Add(1) } // it waits, and has not called stop
+		ring := func() { rang.Add(1) } // a callback that has not called Stop yet
 		a.start(time.Second, ring)
 		time.Sleep(time.Minute)
 		if !a.Set() || a.Missed(time.Second) || rang.Load() != 1 {
@@ -49,7 +48,7 @@ func TestAlarmDoesNotMultiply(t *testing.T) {
 	})
 }
 
-// An alarm is missed once it is later than the given duration.
+// An alarm is missed once it is overdue by more than the given duration.
 func TestAlarmIsMissedAfterAWhile(t *testing.T) {
 	var a alarm
 	for late, want := range map[time.Duration]bool{-time.Hour: false, time.Minute: false, 2 * time.Hour: true} {

@@ -1,4 +1,4 @@
-// Bins: which free run serves a request.
+// Bins: the choice of a free run for a request.
 
 package pages
 
@@ -29,14 +29,13 @@ func TestBestRunOfABinIsTaken(t *testing.T) {
 	}
 	best, _, first, _ := alloc(t, h, small*PageBytes), alloc(t, h, 40000), alloc(t, h, large*PageBytes), alloc(t, h, 40000)
 	h.Free(best)
-	h.Free(first) // it is first in its bin
+	h.Free(first) // it is the first in its bin
 	if b := alloc(t, h, small*PageBytes); addrOf(b) != addrOf(best) {
 		t.Errorf("a run of %d pages was broken for %d", large, small)
 	}
 }
 
-// Free runs that hold memory are used before those that the system would have to
-// give some.
+// Free runs with memory are used before runs that the system would have to back.
 func TestRunsThatHoldMemoryAreUsedFirst(t *testing.T) {
 	h := newHeap(t, Options{})
 	clean, _, dirty, _ := alloc(t, h, 40000), alloc(t, h, 40000), alloc(t, h, 40000), alloc(t, h, 40000)
@@ -48,7 +47,7 @@ func TestRunsThatHoldMemoryAreUsedFirst(t *testing.T) {
 	}
 }
 
-// A run with room for the worst case of an alignment is long enough for it.
+// A run with room for the worst case of an alignment is long enough.
 func TestAlignmentTakesNoMoreThanItNeeds(t *testing.T) {
 	h := newHeap(t, Options{})
 	run, _ := alloc(t, h, 6*PageBytes), alloc(t, h, 40000)

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// bitmapOf returns a bitmap of words that neither end nor move before the test does.
+// bitmapOf returns a bitmap of words that stay in place until the test ends.
 func bitmapOf(t *testing.T, words []uint64) Bitmap {
 	var pinned runtime.Pinner
 	pinned.Pin(&words[0])

@@ -1,4 +1,4 @@
-// Close: what is left of a heap, and who has its addresses next.
+// Close: the traces of a closed heap, and the reuse of its addresses.
 
 package pages
 
@@ -68,8 +68,7 @@ func TestMemoryThatCloseCouldNotReturnCountsForTheNextHeap(t *testing.T) {
 	h.check(t)
 }
 
-// Whoever still holds a span of a closed heap does not die of it, but its memory
-// is gone.
+// A stale span of a closed heap reads zero, without a fault.
 func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("on this system what was given back faults")
@@ -87,7 +86,7 @@ func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
 	}
 }
 
-// Metadata that cannot be mapped anew gives its memory back all the same.
+// If metadata cannot be mapped anew, its memory is returned nevertheless.
 func TestReturnedMetadataThatIsNotMappedAnewReadsZero(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("on this system what was given back faults")
@@ -141,7 +140,7 @@ func TestMetadataAddressesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A tick that comes after Close is the last.
+// A tick after Close sets no timer.
 func TestTickOfAClosedHeapSetsNoTimer(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	h.Close()

@@ -1,4 +1,4 @@
-// Closed segments: which addresses become one, and what a refused one leaves.
+// Closed segments: which addresses can become one, and the effects of a refusal.
 
 package pages
 
@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// owned returns how many bytes of addresses the table of owners says are h's.
+// owned returns the bytes of addresses that the table of owners assigns to h.
 func (h *testHeap) owned() (bytes uintptr) {
 	count := func(r *region) {
 		for addr := r.Base; addr < r.Base+r.used.Load(); addr += SegmentBytes {
@@ -28,7 +28,7 @@ func (h *testHeap) owned() (bytes uintptr) {
 	return bytes
 }
 
-// A closed segment whose tables would exceed the limit is given back.
+// A closed segment whose tables would exceed the limit is returned.
 func TestClosedSegmentThatTheLimitRefuses(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: int(heldBytes + tableBytes - 1)})
 	if _, _, added := h.pages.AddClosedSegment(); added {
@@ -52,8 +52,8 @@ func TestClosedSegmentThatTheLimitRefuses(t *testing.T) {
 	}
 }
 
-// Addresses whose memory the system did not take back from a closed heap become no closed
-// segment.
+// Addresses with memory that the system did not take back from a closed heap do not become a
+// closed segment.
 func TestDirtyAddressesAreNotClosed(t *testing.T) {
 	h := newHeap(t, Options{})
 	dirtyAddresses(t)
@@ -63,8 +63,8 @@ func TestDirtyAddressesAreNotClosed(t *testing.T) {
 	h.check(t)
 }
 
-// dirtyAddresses has the space hand out a segment next that a closed heap could not give
-// back.
+// dirtyAddresses makes the space hand out next a segment whose memory a closed heap could not
+// return.
 func dirtyAddresses(t *testing.T) {
 	Addresses.mu.Lock()
 	others := Addresses.returned
@@ -85,8 +85,8 @@ func dirtyAddresses(t *testing.T) {
 	Addresses.give(addr, SegmentBytes)
 }
 
-// A segment that can be neither guarded nor revoked has no guards left: the next owner of its
-// addresses knows nothing of them.
+// If a segment can be neither guarded nor revoked, its guards are removed: the next owner of the
+// addresses would fault on them.
 func TestSegmentThatIsRefusedHasNoGuards(t *testing.T) {
 	addr, err := vm.Reserve(SegmentBytes, vm.PageBytes())
 	if err != nil {

@@ -1,4 +1,4 @@
-// What the tests here share: a heap of large blocks alone.
+// A heap of large blocks only, which the tests of this package share.
 
 package pages
 
@@ -24,10 +24,10 @@ func makeHeap(o Options) *testHeap {
 	return h
 }
 
-// Whoever makes a heap in these tests gets it checked at the end.
+// newHeap returns a heap whose invariants are checked at the end of the test.
 func newHeap(t testing.TB, o Options) *testHeap {
 	if o.Decay == 0 {
-		o.Decay = -1 // tests tick by hand
+		o.Decay = -1 // tests call Tick themselves
 	}
 	h := makeHeap(o)
 	t.Cleanup(func() {
@@ -39,7 +39,7 @@ func newHeap(t testing.TB, o Options) *testHeap {
 	return h
 }
 
-// Alloc gives back what a request may need, as the layer above does but for caches.
+// Alloc purges free pages for a request, as the layer above does, which also drains its caches.
 func (h *testHeap) Alloc(size, align int, zero bool) ([]byte, error) {
 	need := RoundUp(uintptr(size), PageBytes) / PageBytes
 	s, err := h.pages.AllocBlock(uintptr(size), uintptr(align), zero)
@@ -111,7 +111,7 @@ func (h *testHeap) Close() {
 	}
 }
 
-// stats are figures of a testHeap in bytes.
+// stats are figures of a testHeap, in bytes.
 type stats struct{ Committed, Resident, Metadata, Active, LargeBytes, Allocated, PurgedBytes int }
 
 func (h *testHeap) Stats() stats {
@@ -119,7 +119,7 @@ func (h *testHeap) Stats() stats {
 	return stats{int(n.Committed), int(n.Committed), int(n.Metadata), int(n.Committed - n.Metadata - n.Dirty), int(n.Large.Bytes), int(n.Large.Bytes), int(n.Traffic.Purged)}
 }
 
-// check verifies the invariants of h, which nobody else uses.
+// check verifies the invariants of h. No other goroutine may use h.
 func (h *testHeap) check(t testing.TB) {
 	t.Helper()
 	h.pages.Scavenging.Lock()
@@ -154,7 +154,7 @@ func allSet(b []byte, v byte) bool          { return bytes.Count(b, []byte{v}) =
 
 var panicOf = panics.Of
 
-// refuse has the system refuse every call of one kind.
+// refuse makes the system refuse every call of one kind.
 func refuse(refused vm.Op) (restore func()) {
 	return vm.SetFault(func(op vm.Op) error {
 		if op == refused {
@@ -164,7 +164,7 @@ func refuse(refused vm.Op) (restore func()) {
 	})
 }
 
-// callsOf counts what f asks of the system.
+// callsOf counts f's system calls by kind.
 func callsOf(f func()) (calls [vm.NumOps]int) {
 	defer vm.SetFault(func(op vm.Op) error { calls[op]++; return nil })()
 	f()

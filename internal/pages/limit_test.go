@@ -1,4 +1,4 @@
-// Limit: what MaxBytes counts, and what a refusal leaves unchanged.
+// Limit: the memory that MaxBytes counts, and the unchanged state after a refusal.
 
 package pages
 
@@ -12,8 +12,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// The limit holds at every moment, under any number of goroutines, and the
-// heap works on when memory has come back.
+// The limit holds at every moment, with several goroutines, and the heap works again once memory
+// has been freed.
 func TestLimitIsNeverPassed(t *testing.T) {
 	const limit = 24 << 20
 	h := newHeap(t, Options{MaxBytes: limit})
@@ -76,7 +76,7 @@ func TestLimitIsNeverPassed(t *testing.T) {
 	h.Free(b)
 }
 
-// The last byte below a limit may be had, and the first above it may not.
+// A request that reaches the limit exactly is served. One more byte is refused.
 func TestLimitIsExact(t *testing.T) {
 	reached := false
 	for limit := int(64<<10 + heldBytes + tableBytes); limit <= 256<<10; limit += PageBytes {
@@ -98,8 +98,8 @@ func TestLimitIsExact(t *testing.T) {
 	}
 }
 
-// OffHeap is the sum over all heaps, of which others may tick meanwhile: what is not undone
-// adds up.
+// OffHeap is the sum over all heaps. Other heaps may tick meanwhile, so the test repeats the
+// operation: a charge that is not undone adds up.
 func TestOffHeapReturnsToWhatItWas(t *testing.T) {
 	const size, rounds, noise = 64 << 20, 10, 32 << 20
 	before := committedByAll.Load()
@@ -128,18 +128,19 @@ func TestOffHeapReturnsToWhatItWas(t *testing.T) {
 	}
 }
 
-// Each call that takes pages beyond the watermark tells so before it returns, and none below.
+// Each call that takes pages beyond the watermark calls the hook before it returns. Calls below
+// do not.
 func TestGrowthIsTold(t *testing.T) {
 	if vm.GoBacked {
 		t.Skip("off-heap memory is Go's own")
 	}
-	const noise = 64 << 20 // of heaps that other tests have left
+	const noise = 64 << 20 // of heaps that earlier tests have left
 	h := newHeap(t, Options{})
 	told := 0
 	OnGrowth(func() {
 		told++
 		SetWatermark(OffHeap() + noise)
-		h.Free(alloc(t, h, 1<<20)) // no lock is held
+		h.Free(alloc(t, h, 1<<20)) // would deadlock if a lock were held
 	})
 	defer SetWatermark(0)
 	want := func(call string, n int) {

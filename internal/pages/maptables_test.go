@@ -7,8 +7,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// What came and went leaves no words behind that the heap is not charged for,
-// and few that it is.
+// When runs have come and gone, no words have memory that is not charged, and few are charged.
 func TestTablesGoBackWithTheirRuns(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("tables stay here")
@@ -43,7 +42,7 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 	if !vm.TellsResident || vm.PageBytes() > 4<<10 || unsafe.Sizeof(uintptr(0)) < 8 {
 		return
 	}
-	r := Addresses.RegionOf(from) // not checked before: reading a word gives it a page
+	r := Addresses.RegionOf(from) // only now: reading a word gives it a page
 	for name, table := range map[string]uintptr{"page words": r.pages, "entries": r.mapEntries} {
 		first, last := table+r.pageIndex(from)*8, table+r.pageIndex(to)*8
 		first &^= vm.PageBytes() - 1
@@ -61,7 +60,7 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 	}
 }
 
-// A limit holds the tables too.
+// The tables count against the limit.
 func TestTablesCountAgainstTheLimit(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 64 << 20})
 	for {
@@ -69,7 +68,7 @@ func TestTablesCountAgainstTheLimit(t *testing.T) {
 			break
 		}
 	}
-	h.check(t) // which adds the tables up
+	h.check(t) // this adds the tables up
 	if h.pages.tables < 16*(tableBytes+heldBytes) {
 		t.Errorf("tables is %d", h.pages.tables)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// mappingsIn returns how many mappings [addr, addr+size) is in.
+// mappingsIn returns the number of mappings in [addr, addr+size).
 func mappingsIn(t *testing.T, addr, size uintptr) (n int) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -25,8 +25,8 @@ func mappingsIn(t *testing.T, addr, size uintptr) (n int) {
 	return n
 }
 
-// TestReturnedMetadataIsOneMapping: otherwise a process that has reached its number of
-// mappings, by many heaps, has no more of them once the heaps are closed.
+// TestReturnedMetadataIsOneMapping: otherwise a process whose many heaps have used up its
+// mappings would lack them after the heaps are closed.
 func TestReturnedMetadataIsOneMapping(t *testing.T) {
 	var m metadataSpace
 	var segments []uintptr
@@ -42,12 +42,12 @@ func TestReturnedMetadataIsOneMapping(t *testing.T) {
 		segments = append(segments, addr)
 	}
 	before := mappingsIn(t, segments[0], metadataRegionBytes)
-	for _, i := range []int{1, 0, 3, 2} { // whatever the order
+	for _, i := range []int{1, 0, 3, 2} { // in any order
 		for ; i < len(segments); i += 4 {
 			m.give(segments[i])
 		}
 	}
-	// QEMU's own memory makes two of them.
+	// QEMU's own memory splits the mapping in two.
 	if after := mappingsIn(t, segments[0], metadataRegionBytes); after > 2 || before < len(segments) {
 		t.Errorf("%d mappings of %d segments when they are returned, %d before", after, len(segments), before)
 	}

@@ -43,13 +43,13 @@ func TestEmptySlabsAreGivenBack(t *testing.T) {
 	}
 }
 
-// The addresses of a slab that was given back serve again.
+// The addresses of a freed slab are reused.
 func TestAddressesOfAnEmptySlabServeAgain(t *testing.T) {
 	h := newHeap(t, Options{})
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
 	for range 2 * metadataSegmentBytes / SlabBytes {
-		var objects [2 * SlabBytes / MaxObject]uintptr // more than a slab has
+		var objects [2 * SlabBytes / MaxObject]uintptr // more than fit in a slab
 		for i := range objects {
 			addr, err := h.pages.newObject(MaxObject)
 			if err != nil {
@@ -66,7 +66,7 @@ func TestAddressesOfAnEmptySlabServeAgain(t *testing.T) {
 	}
 }
 
-// A pair at the edge of a slab makes no system calls.
+// Alternating allocs and frees at the edge of a slab make no system calls.
 func TestPairsAtTheEdgeOfASlabMakeNoSystemCalls(t *testing.T) {
 	h := newHeap(t, Options{})
 	calls := 0
@@ -92,7 +92,7 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
 	for range 100 {
-		var objects [12]uintptr // more than a slab has
+		var objects [12]uintptr // more than fit in a slab
 		for i := range objects {
 			objects[i], _ = h.pages.newObject(3000)
 		}
@@ -105,7 +105,7 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 	}
 }
 
-// Trim gives back the slabs that are kept at hand otherwise.
+// Trim frees the empty slabs that are otherwise kept.
 func TestTrimLeavesNoEmptySlab(t *testing.T) {
 	h := newHeap(t, Options{})
 	for size := 8; size <= (32 << 10); size *= 2 {

@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// keeps reports how much memory that holds no block h has.
+// keeps returns the bytes of h's memory that hold no block.
 func (h *testHeap) keeps() int {
 	st := h.Stats()
 	return st.Committed - st.Metadata - st.Active
@@ -35,12 +35,12 @@ func TestOversizeRunsGoBackLongBeforeTheDecay(t *testing.T) {
 	})
 }
 
-// While large runs are taken, others that are free may be needed soon.
+// While large runs are taken, ticks purge no other free runs.
 func TestOversizeRunsStayWhileLargeRunsAreTaken(t *testing.T) {
 	h := newHeap(t, Options{})
 	spare, barrier := alloc(t, h, 64<<20), alloc(t, h, 40000)
 	h.Free(spare)
-	h.pages.tickOversize() // here the runs were taken
+	h.pages.tickOversize() // since the last tick, runs were taken
 	for range 5 {
 		h.Free(alloc(t, h, 8<<20))
 		h.pages.tickOversize()
@@ -48,7 +48,7 @@ func TestOversizeRunsStayWhileLargeRunsAreTaken(t *testing.T) {
 			t.Fatalf("the heap keeps %d bytes while it is busy", got)
 		}
 	}
-	alloc(t, h, 2<<20) // of those that do not count
+	alloc(t, h, 2<<20) // too small to count as oversize
 	h.pages.tickOversize()
 	if got := h.keeps(); got > 8<<20 {
 		t.Errorf("the heap keeps %d bytes after a tick at rest", got)
@@ -56,7 +56,7 @@ func TestOversizeRunsStayWhileLargeRunsAreTaken(t *testing.T) {
 	h.Free(barrier)
 }
 
-// A loop that frees a block and allocates it again pays for no page twice.
+// If a loop frees and allocates the same block, none of its pages is purged.
 func TestOversizeRunThatEveryTickNeedsStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 5 {
@@ -72,12 +72,12 @@ func TestOversizeRunThatEveryTickNeedsStays(t *testing.T) {
 	}
 }
 
-// What is needed again soon after it went should have stayed.
+// If purged pages are needed again soon, ticks stop purging.
 func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	h := newHeap(t, Options{})
 	cycle := func() (kept bool) {
 		useAndFree(t, h, 64<<20)
-		for range 3 { // longer than the low-water mark remembers
+		for range 3 { // longer than the low-water mark's memory
 			h.pages.tickOversize()
 		}
 		return h.keeps() > 0
@@ -91,7 +91,7 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	if want := oversizeHoldTicks / 3; kept < want-1 || kept > want+1 {
 		t.Errorf("the run stayed for %d cycles, want about %d", kept, want)
 	}
-	// What does not come back within a decay goes early the next time too.
+	// If pages are not needed again within a decay, later runs are purged early too.
 	for range 3 {
 		for range oversizeTicksPerDecay + oversizeHoldTicks {
 			h.pages.tickOversize()
@@ -102,8 +102,7 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	}
 }
 
-// A heap that had nothing to give back for long notices all the same what comes
-// back.
+// A heap without free memory for a long time still notices that purged pages are needed again.
 func TestOversizeRunThatComesBackAfterARestStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 2 * oversizeTicksPerDecay {
@@ -120,7 +119,7 @@ func TestOversizeRunThatComesBackAfterARestStays(t *testing.T) {
 	}
 }
 
-// A run that the system does not take back keeps no timer running.
+// A run whose memory the system does not take back keeps no timer running.
 func TestOversizeTimerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeap(t, Options{Decay: time.Second})
@@ -136,8 +135,7 @@ func TestOversizeTimerStops(t *testing.T) {
 	})
 }
 
-// A tick that should have come long ago, and was lost with its bubble, is made up
-// for.
+// A tick that was lost with its bubble is made up for.
 func TestOversizeTimerThatWasLostIsSetAgain(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	due := &h.pages.oversize.Alarm.due
@@ -148,8 +146,8 @@ func TestOversizeTimerThatWasLostIsSetAgain(t *testing.T) {
 	}
 }
 
-// Only memory that a run is given anew has come back: a block that takes pages
-// which still hold memory costs nothing.
+// Only clean pages count as needed again. A block on pages that still hold memory does not
+// count.
 func TestPagesThatHoldMemoryDoNotComeBack(t *testing.T) {
 	h := newHeap(t, Options{})
 	useAndFree(t, h, 64<<20)
@@ -170,7 +168,7 @@ func TestPagesThatHoldMemoryDoNotComeBack(t *testing.T) {
 	}
 }
 
-// A long run with little memory is none that goes before the others.
+// A long run with little memory is not oversize.
 func TestLongRunWithLittleMemoryStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	whole, _ := alloc(t, h, 62<<20), alloc(t, h, 40000)
@@ -191,7 +189,7 @@ func TestLongRunWithLittleMemoryStays(t *testing.T) {
 	}
 }
 
-// What ticks gave back adds up until it is judged.
+// The pages that ticks purged add up until they are judged.
 func TestWhatTicksGaveBackAddsUp(t *testing.T) {
 	h := newHeap(t, Options{})
 	o := &h.pages.oversize
@@ -204,7 +202,7 @@ func TestWhatTicksGaveBackAddsUp(t *testing.T) {
 	}
 }
 
-// The timer runs while there is something to wait for.
+// The timer runs while a later tick may have something to do.
 func TestOversizeTimerRunsWhileThereIsWork(t *testing.T) {
 	for _, tt := range []struct {
 		hold, age int
@@ -214,12 +212,12 @@ func TestOversizeTimerRunsWhileThereIsWork(t *testing.T) {
 		want      bool
 	}{
 		{want: false},
-		{hold: 1, want: false}, // this tick was the last
+		{hold: 1, want: false}, // the last tick of the hold
 		{hold: 2, want: true},
 		{sent: 100, want: true},
 		{sent: 100, age: oversizeTicksPerDecay - 1, want: false},
 		{busy: true, want: true},
-		{dirty: oversizePages, want: true}, // less of it was free at a moment
+		{dirty: oversizePages, want: true}, // less was free at some moment since the last tick
 	} {
 		h := newHeap(t, Options{Decay: never})
 		o := &h.pages.oversize
@@ -232,7 +230,7 @@ func TestOversizeTimerRunsWhileThereIsWork(t *testing.T) {
 	}
 }
 
-// Half of what went is too much to come back within a decay, which is ten ticks.
+// The limit is half of the purged pages, needed again within a decay of ten ticks.
 func TestJudgedByHalfWithinADecay(t *testing.T) {
 	for _, tt := range []struct {
 		sent, back uintptr

@@ -1,4 +1,4 @@
-// Page map: who looks at a run has mu.
+// Page map: functions that look at a run hold mu.
 
 package pages
 

@@ -1,4 +1,4 @@
-// Programs: random ones, after each call of which the heap is in order.
+// Random programs: after each call the heap's invariants hold.
 
 package pages
 
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever is asked of a heap, and in which order, it is in order after each call, blocks keep
-// their bytes, and nothing is left at the end.
+// After each call of a random program the invariants hold and blocks have their bytes. In the
+// end nothing is left.
 func TestRandomRuns(t *testing.T) {
 	const mostPages, mostLive = 300, 100
 	calls := 5000

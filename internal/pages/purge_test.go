@@ -1,4 +1,4 @@
-// Purge: which free pages a tick gives back, and which it keeps.
+// Purge: the free pages that a tick returns, and those that it keeps.
 
 package pages
 
@@ -8,13 +8,13 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// The low-water mark: what was free during a whole tick goes, what was needed
-// in it stays.
+// The low-water mark: pages that were free during a whole tick are returned. Pages that were
+// needed during it stay.
 func TestTickReturnsWhatWasNotNeeded(t *testing.T) {
 	h := newHeap(t, Options{})
 	idle, busy := alloc(t, h, 10<<20), alloc(t, h, 1<<20)
 	h.Free(idle)
-	h.Tick() // the memory was in use for a part of this one
+	h.Tick() // the memory was in use for a part of this tick
 	if st := h.Stats(); st.Resident < 11<<20 {
 		t.Errorf("after a tick in which it was in use: %+v", st)
 	}
@@ -28,7 +28,7 @@ func TestTickReturnsWhatWasNotNeeded(t *testing.T) {
 	h.check(t)
 }
 
-// What a block had for a moment of a tick was needed in it.
+// Pages that a block used for a moment of a tick count as needed.
 func TestTickKeepsWhatABlockGrewInto(t *testing.T) {
 	h := newHeap(t, Options{})
 	b, behind := alloc(t, h, 1<<20), alloc(t, h, 2<<20)
@@ -116,9 +116,9 @@ func TestLongRunsAreGivenBackFirst(t *testing.T) {
 
 func TestHugePagesAreNotSplit(t *testing.T) {
 	h := newHeap(t, Options{HugePages: true})
-	h.Free(alloc(t, h, 16*60*PageBytes)) // so that what follows is in one run
+	h.Free(alloc(t, h, 16*60*PageBytes)) // makes one free run for the following blocks
 	var live, free [][]byte
-	for range 16 { // 8 MiB in which every huge page has a block
+	for range 16 { // 8 MiB with a block in every huge page
 		live, free = append(live, alloc(t, h, 40000)), append(free, alloc(t, h, 450000))
 	}
 	for _, b := range free {
@@ -154,8 +154,8 @@ func TestHugePagesAreGivenBackWhole(t *testing.T) {
 	}
 }
 
-// atEachSlice calls f after each slice of a purge of h, until the test ends. The timer of
-// h must not purge meanwhile.
+// atEachSlice calls f after each slice of a purge of h, until the test ends. h's timer must not
+// purge meanwhile.
 func atEachSlice(t *testing.T, h *testHeap, f func()) {
 	onSlice = func(p *Heap) {
 		if p == &h.pages {
@@ -165,8 +165,8 @@ func atEachSlice(t *testing.T, h *testHeap, f func()) {
 	t.Cleanup(func() { onSlice = nil })
 }
 
-// A purge keeps no addresses to itself: all of a heap's free pages can be allocated at
-// any moment of it, and no limit refuses what is free.
+// During a purge all of a heap's free pages can be allocated at any moment, and the limit does
+// not refuse them.
 func TestPurgeKeepsNoAddresses(t *testing.T) {
 	const limit = 48 << 20
 	h := newHeap(t, Options{MaxBytes: limit, Decay: never})
@@ -188,7 +188,7 @@ func TestPurgeKeepsNoAddresses(t *testing.T) {
 	}
 }
 
-// Stats are exact between two slices: what is on its way to the system is no block's.
+// Stats are exact between two slices: pages that are being purged do not count as active.
 func TestActiveWhilePurging(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	live := alloc(t, h, 1<<20)
@@ -207,7 +207,7 @@ func TestActiveWhilePurging(t *testing.T) {
 	h.Free(live)
 }
 
-// The lowest pages, which are allocated first, keep their memory the longest.
+// The lowest pages are allocated first, so they keep their memory the longest.
 func TestPurgeWorksDownFromTheEnd(t *testing.T) {
 	h := newHeap(t, Options{})
 	run := alloc(t, h, 8<<20)
@@ -222,7 +222,7 @@ func TestPurgeWorksDownFromTheEnd(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the run between two slices, purge goes on and comes to an end.
+// Whatever happens to the run between two slices, purge goes on and ends.
 func TestRunsThatChangeUnderAPurge(t *testing.T) {
 	const size = 8 << 20
 	for _, c := range []struct {

@@ -10,12 +10,12 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// moved returns a block of 12 MiB that was moved there, and skips the test where
-// pages are not moved.
+// moved returns a block of 12 MiB that was moved there. It skips the test if pages cannot be
+// moved.
 func moved(t *testing.T, h *testHeap) []byte {
 	t.Helper()
 	b := alloc(t, h, copyBytes+1)
-	alloc(t, h, 40000) // so that it cannot grow in place
+	alloc(t, h, 40000) // prevents growing in place
 	fill(b, 1)
 	r, ok := h.Resize(b, 12<<20)
 	if !ok {
@@ -27,8 +27,8 @@ func moved(t *testing.T, h *testHeap) []byte {
 	return r
 }
 
-// A large block grows over what is free behind it, into addresses that nobody
-// had, or by moving its pages; above copyBytes never by a copy on Linux.
+// A large block grows over free pages behind it, into unused addresses, or by moving its pages.
+// Above copyBytes it never grows by a copy on Linux.
 func TestResizeLarge(t *testing.T) {
 	h := newHeap(t, Options{})
 	b, err := h.Alloc(1<<20, 4096, false)
@@ -45,7 +45,7 @@ func TestResizeLarge(t *testing.T) {
 		top = 64 << 20
 	}
 	for step := byte(2); size < top; step++ {
-		blockers = append(blockers, alloc(t, h, 50000)) // sometimes it is behind the block
+		blockers = append(blockers, alloc(t, h, 50000)) // some of them are behind the block
 		old := size
 		size *= 2
 		r, ok := h.Resize(b, size)
@@ -98,13 +98,13 @@ func TestResizeLarge(t *testing.T) {
 	h.check(t)
 }
 
-// A block of copyBytes is left to a copy, a longer one is not.
+// A block of copyBytes is copied. A longer one is moved.
 func TestShortBlockIsNotMoved(t *testing.T) {
 	h := newHeap(t, Options{})
 	h.Free(moved(t, h))
 	for _, size := range []int{1 << 20, copyBytes, copyBytes + 1} {
 		b := alloc(t, h, size)
-		alloc(t, h, 40000) // so that it cannot grow in place
+		alloc(t, h, 40000) // prevents growing in place
 		if _, ok := h.Resize(b, 2*size); ok != (size > copyBytes) {
 			t.Errorf("a block of %d bytes is moved: %v", size, ok)
 		}
@@ -118,9 +118,9 @@ func TestMovedBlockKeepsItsAlignment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Free(alloc(t, h, 32<<20)) // room to move to ...
+	h.Free(alloc(t, h, 32<<20)) // a free run as the target of the move ...
 	for h.pages.free.fit(pages) == nil || h.pages.free.fit(pages).Base%align == 0 {
-		alloc(t, h, 40000) // ... that begins at no multiple
+		alloc(t, h, 40000) // ... that begins at no multiple of the alignment
 	}
 	alloc(t, h, 40000)
 	r, ok := h.Resize(b, pages*PageBytes)
@@ -132,8 +132,8 @@ func TestMovedBlockKeepsItsAlignment(t *testing.T) {
 	}
 }
 
-// Each mapping that a move makes is one too many for those that a process may
-// have, until the pages are mapped anew.
+// A move may split mappings, and their number is limited. The moved pages are mapped anew before
+// they are reused, which merges the mappings.
 func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
 	h := newHeap(t, Options{HugePages: true})
 	var b []byte
@@ -153,7 +153,7 @@ func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
 	renewed("Free")
 }
 
-// A block that cannot be cut, for its tables would exceed the limit, keeps its pages.
+// If the tables for a cut would exceed the limit, the block keeps its pages.
 func TestCutThatTheLimitRefuses(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 64 << 20})
 	b := alloc(t, h, 5*SegmentBytes)
@@ -162,6 +162,6 @@ func TestCutThatTheLimitRefuses(t *testing.T) {
 	if s := SpanAt(addrOf(b)); !ok || s.Bytes() != uintptr(len(b)) {
 		t.Fatalf("Resize: %v, with %d bytes of pages", ok, s.Bytes())
 	}
-	h.check(t) // which finds metadata that nobody has
+	h.check(t) // this finds lost metadata
 	h.Free(r)
 }

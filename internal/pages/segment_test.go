@@ -9,7 +9,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// held returns how many bytes of addresses the heaps have, or had and left.
+// held returns the bytes of addresses that heaps hold or have lost: the used ones except
+// returned ones.
 func held() (n uintptr) {
 	Addresses.mu.Lock()
 	defer Addresses.mu.Unlock()
@@ -20,21 +21,20 @@ func held() (n uintptr) {
 	return n
 }
 
-// takeNewAddresses has the heaps of a test take addresses that nobody had, the
-// last that there are.
+// takeNewAddresses makes the heaps of a test take unused addresses, from the newest region.
 func takeNewAddresses(t *testing.T) {
 	others := Addresses.returned
 	Addresses.returned = nil
 	t.Cleanup(func() { Addresses.returned = append(Addresses.returned, others...) })
 }
 
-// A segment that cannot be set up goes back.
+// A segment that cannot be set up is returned.
 func TestRefusedSegmentsLoseNoAddresses(t *testing.T) {
 	takeNewAddresses(t)
 	used := newHeap(t, Options{})
 	fill(alloc(t, used, 3<<20), 1)
 	restore := refuse(vm.OpRevoke)
-	used.Close() // its memory counts for who has its addresses
+	used.Close() // its memory is charged to the next owner of its addresses
 	restore()
 	before := held()
 	h := newHeap(t, Options{MaxBytes: 1 << 20})
@@ -108,8 +108,8 @@ func TestSegmentsAreNamedAndAdvised(t *testing.T) {
 	}
 }
 
-// Segments double, since the search for one and its tables cost the same for
-// each.
+// Each segment doubles the heap's addresses, since finding a segment and its tables cost the
+// same at any size.
 func TestSegmentsGrowWithTheHeap(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 60 {

@@ -69,7 +69,7 @@ func TestSmallestReturnedSegmentsAreTaken(t *testing.T) {
 	}
 }
 
-// What a heap left in the tables would speak for the next one's blocks.
+// The tables of a returned segment are empty: the next heap would read old words as its own.
 func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
 	s := newSpace(t, 1)
 	addr := take(t, s, 1)
@@ -90,8 +90,7 @@ func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
 	}
 }
 
-// A region is one reservation: where a part of several were refused, the others
-// would be taken for good.
+// A region is one reservation. If a part of several were refused, the others would be lost.
 func TestRegionIsOneReservation(t *testing.T) {
 	reserved := 0
 	restore := vm.SetFault(func(op vm.Op) error {
@@ -109,8 +108,7 @@ func TestRegionIsOneReservation(t *testing.T) {
 	}
 }
 
-// child runs this test alone in a process of its own, and reports whether it
-// is that process.
+// child runs this test alone in a child process, and reports whether this is the child.
 func child(t *testing.T, shell string) bool {
 	if os.Getenv("FREEHOLD_CHILD") != "" {
 		return true
@@ -127,9 +125,9 @@ func child(t *testing.T, shell string) bool {
 	return false
 }
 
-// With little address space the first reservation is refused; smaller regions
-// serve, none takes more than half of what is left, and Go's heap keeps some. When they
-// are used up there is an error, and later memory again.
+// With little address space the first reservation is refused. Smaller regions serve instead.
+// None takes more than half of the remaining addresses, and some are left for Go's heap. When
+// the regions are used up Alloc returns an error, and it works again later.
 func TestLittleAddressSpace(t *testing.T) {
 	if vm.GoBacked {
 		t.Skip("the memory is Go's own")
@@ -169,7 +167,8 @@ func TestLittleAddressSpace(t *testing.T) {
 		}
 		b[0] = 1
 		live = append(live, b)
-		// Go may take some of what is left at any time, so this is not looked at in the end.
+		// Go may take some of the remaining addresses at any time, so this is not checked at the
+		// end.
 		if all := Addresses.chained.Load(); all != nil && newest != (*all)[len(*all)-1] {
 			newest = (*all)[len(*all)-1]
 			if left := before - newest.Size; left < goBytes/2 {

@@ -1,4 +1,4 @@
-// Unmapped runs: what the system left without access, and how it comes back.
+// Unmapped runs: runs that the system left inaccessible, and their return.
 
 package pages
 
@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// lose has the system leave a run of 12 MiB without access.
+// lose makes the system leave a run of 12 MiB inaccessible.
 func lose(t *testing.T, h *testHeap) {
 	t.Helper()
 	b := moved(t, h)

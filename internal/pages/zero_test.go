@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Zeroed clears memory that was used before, and only trusts what is fresh.
+// Zeroed clears used memory, and relies only on fresh memory to be zero.
 func TestZeroedAfterUse(t *testing.T) {
 	for _, size := range []int{1, 8, 16, 100, 4096, 32768, 32769, 1 << 20, 5 << 20} {
 		h := newHeap(t, Options{})
@@ -90,7 +90,8 @@ func TestPagesAreZeroWhatTheSystemRefuses(t *testing.T) {
 	}
 }
 
-// What the system does not say or do changes what is resident, and no byte.
+// If the system refuses to query or drop pages, other pages are resident, but all bytes are
+// zero.
 func TestZeroedWhateverTheSystemRefuses(t *testing.T) {
 	for _, refused := range []vm.Op{vm.OpResident, vm.OpDecommit} {
 		for _, size := range []int{3 << 20, 20<<20 + 5*PageBytes} {
@@ -110,7 +111,7 @@ func TestZeroedWhateverTheSystemRefuses(t *testing.T) {
 	}
 }
 
-// The pages of an answer are cleared though there is none to the next question.
+// The pages of one query's answer are cleared even if the next query fails.
 func TestZeroedWhereTheSystemStopsAnswering(t *testing.T) {
 	if !vm.TellsResident {
 		t.Skip("this system never answers")

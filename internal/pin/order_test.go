@@ -27,8 +27,8 @@ func TestDrainWaitsForEach(t *testing.T) {
 	<-drained
 }
 
-// A slot's holder may take its entry while a Drain looks at it: the Drain does not
-// have it then, and nothing in its place.
+// A slot's holder may take the entry while a Drain looks at it. Then the Drain gets neither this
+// entry nor another one in its place.
 func TestEntryThatItsHolderTookFirst(t *testing.T) {
 	var none byte
 	table := New[Table[byte]]()
@@ -48,7 +48,7 @@ func TestEntryThatItsHolderTookFirst(t *testing.T) {
 	}
 }
 
-// None, which is in no slot, is no entry to look at.
+// match is not called with none, since none is not an entry.
 func TestMatchIsNotAskedAboutNone(t *testing.T) {
 	var none byte
 	table := New[Table[byte]]()
@@ -72,13 +72,13 @@ func TestLargestTable(t *testing.T) {
 	}
 }
 
-// Stripes are in their range, and goroutines are spread over them.
+// Stripes are in range, and goroutines are spread over them.
 func TestStripes(t *testing.T) {
 	const bits = 5
 	var mu sync.Mutex
 	counts := map[uint32]int{}
 	var wg sync.WaitGroup
-	end := make(chan bool) // until when all have their stacks
+	end := make(chan bool) // closed when all goroutines have their stacks
 	for range 1000 {
 		wg.Add(1)
 		go func() {

@@ -47,7 +47,7 @@ func (*Holders) Enter() int { return procPin() }
 // then look in another.
 func (*Holders) EnterAt(int) int { return procPin() }
 
-// Leave ends what Enter began.
+// Leave ends the hold of a slot that Enter or EnterAt began.
 func (*Holders) Leave(int) { procUnpin() }
 
 // all calls f. If slots are locks, f holds all of them.

@@ -9,8 +9,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// A slot has one holder at a time, however many goroutines and processors there
-// are.
+// A slot has one holder at a time, with any number of goroutines and processors.
 func TestSlotHasOneHolder(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var holders pin.Holders
@@ -44,10 +43,10 @@ func TestSlotHasOneHolder(t *testing.T) {
 	}
 }
 
-// A goroutine that was at a slot gets it again while nobody else holds it, where
-// the build can choose; in any case it holds the one that it gets.
+// EnterAt returns the goroutine's earlier slot if it is free and the build can choose. In every
+// build the goroutine then holds the returned slot.
 func TestEnterAtTheSlotBefore(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that it can choose in every build
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // makes each build return the same slot
 	var holders pin.Holders
 	for range 100 {
 		slot := holders.Enter()

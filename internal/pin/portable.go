@@ -47,7 +47,7 @@ func (h *Holders) EnterAt(first int) int {
 	return first
 }
 
-// Leave ends what Enter began.
+// Leave ends the hold of a slot that Enter or EnterAt began.
 func (h *Holders) Leave(slot int) { h.locks[slot].Unlock() }
 
 // all calls f, which then holds all slots.

@@ -8,8 +8,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 
-// A goroutine gets the slot that it asks for, or else the next one that nobody
-// holds, and waits where all are held.
+// EnterAt returns the requested slot, or else the next free one. It waits if all slots are held.
 func TestNextSlotWhereOneIsHeld(t *testing.T) {
 	var h Holders
 	const first = lockedSlots - 2
@@ -58,7 +57,7 @@ func TestEachHoldsAllSlots(t *testing.T) {
 	}
 }
 
-// Wait outlasts the holder of any slot.
+// Wait returns only after the holder of each slot has left.
 func TestWaitOutlastsTheHolderOfEachSlot(t *testing.T) {
 	for slot := range lockedSlots {
 		var h Holders

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Of the kinds of build without a fast path, Obstacle names the one that this is.
+// Obstacle names the kind of this build, of those without a fast path.
 func TestObstacleNamesTheBuild(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

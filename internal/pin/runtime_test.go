@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// With a Go that was not tested leaves are called with pins, and freehold is slower.
+// With an untested version of Go, leaves are called with pins, and freehold is slower.
 func TestKnown(t *testing.T) {
 	if !slices.Contains(systems, runtime.GOOS) {
 		t.Skip(Obstacle())
@@ -61,8 +61,7 @@ func TestOnlyTestedVersionsAreKnown(t *testing.T) {
 	}
 }
 
-// On a system whose runtime nobody has looked at, leaves are called with pins though
-// others might do.
+// On a system that is not listed, leaves are called with pins, even if they might work without.
 func TestOnlyListedSystemsAreKnown(t *testing.T) {
 	mustFit(t)
 	defer func(s string) { system = s }(system)
@@ -72,20 +71,20 @@ func TestOnlyListedSystemsAreKnown(t *testing.T) {
 	}
 }
 
-// mustFit skips where leaves cannot be called without pins. Whether this system or version
-// of Go was tested does not matter: that is what these tests are for.
+// mustFit skips a test where leaves cannot be called without pins. It ignores whether this
+// system or version of Go is listed: these tests decide that.
 func mustFit(t *testing.T) {
 	if mOfP() == 0 || !onlyCalls(codeOf(echo), 0) {
 		t.Skip("this runtime or compiler is another than those tested")
 	}
 }
 
-// A goroutine keeps its processor while it is in a leaf, though the runtime asks it to
-// yield and another goroutine waits. In an ordinary function it loses it.
+// A goroutine in a leaf keeps its processor, even if the runtime asks it to yield and another
+// goroutine waits. In an ordinary function it loses the processor.
 func TestLeafIsNotPreempted(t *testing.T) {
 	mustFit(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var turns atomic.Uint64 // of the other goroutine, which needs the processor
+	var turns atomic.Uint64 // of the other goroutine, which waits for the processor
 	var done atomic.Bool
 	ended := make(chan bool)
 	go func() {
@@ -114,15 +113,16 @@ func TestLeafIsNotPreempted(t *testing.T) {
 		}
 	}
 	if g := os.Getenv("GODEBUG"); strings.Contains(g, "asyncpreemptoff=1") || strings.Contains(g, "gccheckmark=1") {
-		return // the runtime preempts only where functions ask for it; gccheckmark implies that
+		return // the runtime preempts only at function calls; gccheckmark implies that
 	}
 	if was := turns.Load(); lingerPreempted(&turns, 1<<36) == was {
 		t.Error("an ordinary function is not preempted either, so this test proves nothing")
 	}
 }
 
-// linger waits until the runtime has asked the goroutine to yield, at most wait rounds, stays
-// for some rounds more, and returns by how much the word has changed meanwhile. It is a leaf.
+// linger waits until the runtime has asked the goroutine to yield, for at most wait rounds. It
+// then spins for a given number of rounds, and returns the change of the word meanwhile. It is a
+// leaf.
 //
 //go:nosplit
 //go:noinline
@@ -143,7 +143,7 @@ func linger(word *atomic.Uint64, guard *uintptr, wait, stay int, at uintptr) (ch
 	return word.Load() - was, true
 }
 
-// lingerPreempted waits until the word changes, at most so many rounds, and returns it.
+// lingerPreempted waits until the word changes, for at most the given rounds, and returns it.
 //
 //go:noinline
 func lingerPreempted(word *atomic.Uint64, rounds int) uint64 {
@@ -154,8 +154,8 @@ func lingerPreempted(word *atomic.Uint64, rounds int) uint64 {
 	return word.Load()
 }
 
-// A leaf gets the number that procPin returns, wherever a goroutine runs and however many
-// processors there are. It goes on until they ran on two.
+// A leaf gets the number that procPin returns, on each processor, with any number of processors.
+// The test goes on until the goroutines have run on two.
 func TestProcessor(t *testing.T) {
 	mustFit(t)
 	leaf := unpinned[func(a, b, c, d, at uintptr) (v, w, x, y uintptr, slot int)](codeOf(echo))
@@ -195,7 +195,7 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// Obstacle looks at each byte of procPin, but for where the pins are counted and the p is.
+// Obstacle compares each byte of procPin, except for the offsets of the lock count and the p.
 func TestObstacleLooksAtProcPin(t *testing.T) {
 	mustFit(t)
 	defer func(v, s string) { version, system = v, s }(version, system)
@@ -225,7 +225,8 @@ func slowLeaf(a, b, c, d, at uintptr) int { return -3 }
 //go:noinline
 func slotOf(_, _, _, _, at uintptr) int { return SlotAt(at) }
 
-// What calls anything but its slow path is no leaf; with one, there is an obstacle.
+// A function that calls any function but its slow path is no leaf: Unpinned returns pinned, and
+// there is an obstacle.
 func TestFunctionsThatCallArePinned(t *testing.T) {
 	mustFit(t)
 	defer func(v, s string) { version, system, calls = v, s, false }(version, system)
@@ -293,7 +294,7 @@ func large(a, b, c, d, at uintptr) int {
 	return SlotAt(at) + int(v[c&63])
 }
 
-// With a version that was not tested, functions are called that take pins.
+// With an untested version of Go, the functions that take pins are called.
 func TestPinnedWithUntestedVersions(t *testing.T) {
 	defer func(v string) { version = v }(version)
 	version = "go1.25"

@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 
-// Two goroutines wait during a stop that began before they came. One of them makes
-// the next stop, and the other shares it.
+// Two goroutines wait during a stop that began before they came. One of them makes the next
+// stop, and the other shares it.
 func TestWaitersShareAStop(t *testing.T) {
 	var s stops
 	var made int

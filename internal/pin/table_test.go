@@ -10,8 +10,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// A pair is an entry that shows whether it has one user: its halves are equal
-// between uses.
+// A pair is an entry that shows whether it has one user: its halves are equal between uses.
 type pair struct{ a, b int }
 
 var noPair pair
@@ -24,13 +23,13 @@ func newTable() *pin.Table[pair] {
 
 func newPair() *pair { return &pair{} }
 
-// entries returns what is in the table.
+// entries returns the entries of the table.
 func entries(t *pin.Table[pair]) (all []*pair) {
 	t.Each(func(e *pair) { all = append(all, e) })
 	return all
 }
 
-// Nobody uses an entry once it is out of the table, and none is lost.
+// Once Drain has taken an entry, no goroutine uses it. No entry is lost.
 func TestDrainHasTheEntriesToItself(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))))
 	table := newTable()
@@ -175,7 +174,7 @@ func TestTakeEmptiesTheSlot(t *testing.T) {
 	}
 }
 
-// A processor beyond the table has no slot, and nothing goes wrong.
+// A processor beyond the table has no slot. All methods accept it.
 func TestBeyondTheTable(t *testing.T) {
 	table := newTable()
 	beyond := table.Len()
@@ -187,8 +186,8 @@ func TestBeyondTheTable(t *testing.T) {
 	}
 }
 
-// The collector finds the entries, in tables of all sizes, and New writes to nothing
-// of the object but its table.
+// The collector finds the entries in tables of all sizes. New writes only to the table in the
+// object.
 func TestSlotsEndTheObject(t *testing.T) {
 	type object struct {
 		first [3]byte
@@ -196,7 +195,7 @@ func TestSlotsEndTheObject(t *testing.T) {
 		odd   [5]byte
 		table pin.Table[pair]
 	}
-	type owner struct{ object } // as a typed pool has its blocks
+	type owner struct{ object } // a typed pool embeds Blocks like this
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, procs := range []int{1, 17, 65, 257} {
 		runtime.GOMAXPROCS(procs)
@@ -223,7 +222,7 @@ func TestSlotsEndTheObject(t *testing.T) {
 	}
 }
 
-// A table that New did not make has no slots, and nothing goes wrong.
+// A table that New did not make has no slots. All methods work.
 func TestTableWithoutNew(t *testing.T) {
 	var table pin.Table[pair]
 	if table.Len() != 0 || table.Slot(0) != nil || table.Entry(0) != nil {
@@ -240,7 +239,7 @@ func TestTableWithoutNew(t *testing.T) {
 	}
 }
 
-// A table has a slot for each processor that there is or may be, and not many more.
+// A table has a slot for each processor of the machine or GOMAXPROCS, and few more.
 func TestTableFitsTheMachine(t *testing.T) {
 	if pin.Locked {
 		t.Skip("slots are locks, whose number is fixed")

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// newFile returns an empty file grown to size bytes, removed at the test's end.
-// It is not in t.TempDir, whose removal fails under Wine.
+// newFile returns an empty file grown to size bytes, which is removed at the test's end. It is
+// not in t.TempDir, whose removal fails under Wine.
 func newFile(t testing.TB, size uintptr) *os.File {
 	t.Helper()
 	f, err := os.CreateTemp("", "freehold")
@@ -176,7 +176,7 @@ func TestAdviseFile(t *testing.T) {
 	wantFilled(t, addr, size, 0, "advised")
 }
 
-// MapFile does not compare the size of a device with that of the mapping.
+// MapFile does not compare a device's size with the mapping's.
 func TestMapFileOfADevice(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no device to map, though Wine shows some")
@@ -205,7 +205,7 @@ func TestExtendFile(t *testing.T) {
 	must(t, err)
 	must(t, ExtendFile(f, 100, 300_000))
 	must(t, ExtendFile(f, 300_000, 300_000))
-	must(t, ExtendFile(f, 0, 200_000)) // what it has
+	must(t, ExtendFile(f, 0, 200_000)) // bytes that it already has
 	got, err := os.ReadFile(f.Name())
 	must(t, err)
 	want := make([]byte, 300_000)
@@ -223,7 +223,7 @@ func TestExtendFile(t *testing.T) {
 	wantPanic(t, "from before the file", "freehold: vm: extend file", func() { ExtendFile(f, -1, 1) })
 }
 
-// What file systems without allocation get.
+// File systems without allocation get zeros written.
 func TestWriteZeros(t *testing.T) {
 	const size, to = 300_000, 3<<20 + 1
 	f := newFile(t, size)
@@ -247,7 +247,7 @@ func TestWriteZeros(t *testing.T) {
 	}
 }
 
-// No disk has so much: the file keeps its length, and nothing is written in vain.
+// No disk is that large: the file keeps its length, and ExtendFile writes nothing.
 func TestExtendFileBeyondTheDisk(t *testing.T) {
 	f := newFile(t, 100)
 	if hasSpace(f, 1<<50) {
@@ -265,8 +265,8 @@ func TestExtendFileBeyondTheDisk(t *testing.T) {
 	}
 }
 
-// A system that has allocated some of the space before it finds the disk full leaves
-// the file with the length that it had, and one that allocates none gets zeros.
+// If the system finds the disk full after it has allocated some space, the file keeps its
+// length. If the system allocates no space, ExtendFile writes zeros.
 func TestExtendFileByOtherSystems(t *testing.T) {
 	f := newFile(t, 100)
 	full := errors.New("the disk is full")

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file may have the bytes of RLIMIT_FSIZE. One more is an error, and no SIGXFSZ.
+// A file may grow to RLIMIT_FSIZE. One byte more is an error, without SIGXFSZ.
 func TestExtendFileUpToTheLimit(t *testing.T) {
 	const most = 1 << 20
 	f := newFile(t, 0)
@@ -37,13 +37,13 @@ func TestExtendFileUpToTheLimit(t *testing.T) {
 	if info, err := f.Stat(); err != nil || info.Size() != most {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
-	must(t, unix.Kill(os.Getpid(), unix.SIGWINCH)) // which comes after an earlier SIGXFSZ
+	must(t, unix.Kill(os.Getpid(), unix.SIGWINCH)) // it would be delivered after an earlier SIGXFSZ
 	if s := <-got; s != unix.SIGWINCH {
 		t.Errorf("ExtendFile caused %v", s)
 	}
 }
 
-// A file of which a part is a hole is sparse.
+// isSparse reports a file with a hole.
 func TestSparseFiles(t *testing.T) {
 	const size = 1 << 20
 	f := newFile(t, size)
@@ -64,12 +64,12 @@ func TestSparseFiles(t *testing.T) {
 	}
 	must(t, ExtendFile(f, 0, 2*size))
 	must(t, f.Sync())
-	if isSparse(f) && runtime.GOOS != "darwin" { // which allocates nothing before the end
+	if isSparse(f) && runtime.GOOS != "darwin" { // macOS allocates nothing before the file's end
 		t.Error("ExtendFile left a hole in its range")
 	}
 }
 
-// A mapping that fails may tear its range, which stays reserved all the same.
+// A failed mapping may leave a hole in its range. The range stays reserved.
 func TestRangeOfAFailedMappingStays(t *testing.T) {
 	size := 4 * PageBytes()
 	f := newFile(t, size)

@@ -1,5 +1,5 @@
-// Garbage: the package makes none. Builds with sanitizers do: the compiler puts more on
-// the heap.
+// Garbage: the package allocates nothing on Go's heap, except in builds with sanitizers, for
+// which the compiler moves more to the heap.
 
 //go:build !asan && !msan
 
@@ -7,7 +7,7 @@ package vm
 
 import "testing"
 
-// TestNoGarbage: the engine makes these calls with locks held.
+// TestNoGarbage: the engine makes these calls while it holds locks.
 func TestNoGarbage(t *testing.T) {
 	src, size := committed(t, 2)
 	dst, _ := committed(t, 2)

@@ -1,5 +1,5 @@
-// Seam: each system call is made to fail. The error must be right, nothing changed, and
-// the same call must succeed afterwards.
+// Seam: each system call is made to fail. The error must be right, the state unchanged, and a
+// second try must succeed.
 
 package vm
 
@@ -14,8 +14,8 @@ import (
 
 var errInjected = errors.New("injected")
 
-// calls has each function of the package that calls the system, and its ops. The
-// subject is committed and filled; the file is 2 pages long.
+// A subject is the memory and the file on which calls operate. The memory is committed and
+// filled; the file is 2 pages long.
 type subject struct {
 	addr, size uintptr
 	spare      uintptr // of the same size, committed
@@ -133,7 +133,7 @@ func TestFaultsReachEveryOp(t *testing.T) {
 	}
 	addr, size := committed(t, 1)
 	restore := SetFault(func(op Op) error { seen[op] = true; return errInjected })
-	Name(addr, size, "test") // has no error
+	Name(addr, size, "test") // it returns no error
 	restore()
 	for op := range Op(NumOps) {
 		if !seen[op] {

@@ -57,7 +57,7 @@ func dirtyBytes(t *testing.T, addr uintptr) (n int) {
 	return n
 }
 
-// After Sync no page waits to be written.
+// After Sync the mapping has no dirty page.
 func TestSyncCleansPages(t *testing.T) {
 	skipUnderQEMU(t, "whose mappings are the host's")
 	size := 16 * PageBytes()
@@ -91,8 +91,7 @@ func wantFlag(t *testing.T, addr uintptr, flag string, want bool, why string) {
 	}
 }
 
-// alone returns committed pages that are one mapping: the page in front of them is
-// inaccessible.
+// alone returns committed pages that are one mapping: the page in front of them is inaccessible.
 func alone(t *testing.T) (addr, size uintptr) {
 	t.Helper()
 	addr, size = reserved(t, 5)
@@ -109,7 +108,7 @@ func TestAdviceIsWhatTheKernelIsTold(t *testing.T) {
 	}{
 		{Sequential, Normal, "sr"},
 		{Random, Normal, "rr"},
-		{HugePages, HugePages, "hg"}, // which nothing undoes
+		{HugePages, HugePages, "hg"}, // no advice undoes it
 	} {
 		addr, size := alone(t)
 		if err := Advise(addr, size, tt.a); errors.Is(err, ErrUnsupported) {
@@ -180,8 +179,8 @@ func TestNamesSayWhoseMemoryItIs(t *testing.T) {
 	}
 }
 
-// Move asks the kernel to grow a range by a page, which must fail: behind each
-// reservation is an inaccessible page that nothing else uses.
+// Behind each reservation is an inaccessible page that nothing else uses. oneMapping relies on
+// it: it asks the kernel to grow a range by a page, which must fail.
 func TestReservationsHaveAPageBehindThem(t *testing.T) {
 	var ends []uintptr
 	for range 8 {
@@ -201,7 +200,7 @@ func TestFirstReservationIsAQuarterOfWhatIsLeft(t *testing.T) {
 	inChild(t, func(t *testing.T) {
 		lift := limit(t, unix.RLIMIT_AS, "VmSize", 1<<30)
 		defer lift()
-		// Other goroutines may take some MiB meanwhile.
+		// Other goroutines may take a few MiB meanwhile.
 		if got := MaxReserve(); got != 128<<20 && got != 256<<20 {
 			t.Errorf("%d bytes of 1 GiB, want the largest power of two in a quarter", got)
 		}

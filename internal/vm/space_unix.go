@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasSpace reports whether f's file system has n free bytes, as far as it tells.
+// hasSpace reports whether f's file system has n free bytes. It reports true if the file system
+// does not tell.
 func hasSpace(f *os.File, n int64) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Half of what is free is there, and twice of it is not.
+// hasSpace is true for half of the free bytes, and false for twice of them.
 func TestHasSpace(t *testing.T) {
 	f := newFile(t, 0)
 	var s unix.Statfs_t

@@ -11,7 +11,7 @@ import (
 	"weak"
 )
 
-// Advice from huge pages on would change how Go's heap works.
+// HugePages and later advice would change how Go's heap works, so it is refused.
 func TestAdviceDoesNotChangeGosHeap(t *testing.T) {
 	addr, size := committed(t, 1)
 	for a := HugePages; int(a) < numAdvices; a++ {

@@ -225,7 +225,7 @@ func TestMapFileJoins(t *testing.T) {
 	first, err := MapFile(f, 2*half, false)
 	must(t, err)
 	must(t, UnmapFile(first, 2*half))
-	whole, err := MapFile(f, half, false) // not first, if another test left what is below it
+	whole, err := MapFile(f, half, false) // not first, if another test left the range below
 	must(t, err)
 	must(t, UnmapFile(whole, half))
 	for _, highFirst := range []bool{false, true} {
@@ -260,7 +260,7 @@ func TestMapFileJoins(t *testing.T) {
 	}
 }
 
-// TestPlug closes a hole such as a failed system call of an old kernel leaves.
+// TestPlug closes a hole such as the failed system call of an old kernel leaves.
 func TestPlug(t *testing.T) {
 	skipGoBacked(t)
 	page := PageBytes()
