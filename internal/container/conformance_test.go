@@ -1,4 +1,4 @@
-// What all containers agree on, each once.
+// Conformance: rules that all containers obey, tested once for each kind.
 
 package container_test
 
@@ -31,15 +31,15 @@ type subject interface {
 	Close()
 }
 
-// A kind is a type of containers of ints, or of their texts. Its functions take what make
-// returns.
+// A kind describes one type of container of ints, or of their texts. Its functions take the
+// result of make.
 type kind struct {
 	name, maker, is string
 	none, zero      subject
 	make            func(parent freehold.Allocator, name string) subject
 	stats           func(subject) any
 	add             func(subject, int) error
-	clear           func(subject)            // nil if there is none
+	clear           func(subject)            // nil if the kind has none
 	reads, changes  map[string]func(subject) // the calls that panic after Close
 }
 
@@ -237,7 +237,7 @@ var kinds = []kind{
 		}),
 }
 
-// foreign is a parent with an error of its own.
+// foreign is a parent that returns its own error.
 type foreign struct{ freehold.Allocator }
 
 func (foreign) Alloc(int, int) ([]byte, error)  { return nil, io.ErrShortBuffer }
@@ -245,7 +245,7 @@ func (foreign) Zeroed(int, int) ([]byte, error) { return nil, io.ErrShortBuffer 
 
 const entries = 1000
 
-// Each row is one agreement, for one kind.
+// Each row tests one rule for one kind.
 var agreements = map[string]func(t *testing.T, k kind){
 	"a constructor wants a parent": func(t *testing.T, k kind) {
 		panics.Want(t, "freehold: "+k.maker+": parent is nil", func() { k.make(nil, "") })
@@ -344,7 +344,7 @@ func filled(t *testing.T, k kind, parent freehold.Allocator, name string) subjec
 	return s
 }
 
-// figure returns a figure of the Stats by its name.
+// figure returns the named figure of Stats.
 func figure(k kind, s subject, name string) int64 {
 	v := reflect.ValueOf(k.stats(s)).FieldByName(name)
 	if v.CanUint() {
@@ -362,14 +362,15 @@ func wantRefusals(t *testing.T, k kind, s subject, why string) {
 	}
 }
 
-// unasked are the calls that take a few loads and do not ask whether the parent is closed.
+// unasked are calls that take only a few loads, and so do not check whether the parent is
+// closed.
 var unasked = map[string]bool{
 	"hashmap.Map.Get": true, "hashmap.Shared.Get": true, "intern.Strings.Value": true, "intern.Shared.Value": true,
 	"vector.Vector.At": true, "vector.Vector.Slice": true, "vector.Vector.Append": true, "vector.Vector.Pop": true,
 	"vector.Vector.Set": true, "vector.Chunked.At": true, "vector.Chunked.Append": true,
 }
 
-// TestClosedParents: each other call of a container says that its parent is closed.
+// TestClosedParents: all other calls of a container panic if its parent is closed, and say so.
 func TestClosedParents(t *testing.T) {
 	heap := func() (freehold.Allocator, func()) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "of a test"})
@@ -410,7 +411,8 @@ func TestClosedParents(t *testing.T) {
 	}
 }
 
-// TestCloseAfterTheParent: arenas and buffers say in the name of their Close that the heap is closed.
+// TestCloseAfterTheParent: Close of an arena or a buffer panics in its own name if the heap is
+// closed.
 func TestCloseAfterTheParent(t *testing.T) {
 	for call, fill := range map[string]func(h *freehold.Heap) (end func()){
 		"arena.Arena": func(h *freehold.Heap) func() {
@@ -436,8 +438,9 @@ func TestCloseAfterTheParent(t *testing.T) {
 	}
 }
 
-// TestParentsForOneGoroutine: a container for several goroutines refuses them, in wrappers too, and takes them
-// behind a lock. Other containers take them as they are.
+// TestParentsForOneGoroutine: a container for several goroutines refuses a parent for one
+// goroutine, also inside a wrapper, and accepts it behind a lock. Other containers accept it as
+// it is.
 func TestParentsForOneGoroutine(t *testing.T) {
 	shared := map[string]bool{"hashmap.Shared": true, "intern.Shared": true, "cache.Cache": true}
 	a := arena.New(freehold.Pages(), nil)
@@ -462,8 +465,8 @@ type updater interface {
 	Update(k int, fn func(v *int, found bool)) error
 }
 
-// A panic inside Update leaves the map as it was. A Map panics too where the function
-// changes it; for a Shared that would wait for itself.
+// A panic inside Update leaves the map unchanged. An Update function that changes its Map panics.
+// One that changes its Shared would deadlock, so the test omits it.
 func TestUpdate(t *testing.T) {
 	for _, k := range kinds {
 		s := k.make(alloctest.New(t), "")
@@ -497,7 +500,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// -0 and +0 are one key, which is that of the last Put, as in Go's map.
+// -0 and +0 are one key. The map keeps the sign of the last Put, as Go's map does.
 func TestZeroes(t *testing.T) {
 	type floats interface {
 		Put(float64, int) error

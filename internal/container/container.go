@@ -1,12 +1,13 @@
-// Package container has what all containers have: a parent, a name and a state.
+// Package container is the base of all containers: a parent, a name and a state.
 //
 //	unmade --Make--> open --Closed--> closed
 //	                 |  ^
 //	            Lend |  | Back
 //	                 v  |
-//	                 lent: a function of the caller's has a value, and must not change the container
+//	                 lent: the caller's function has a value, and must not change the container
 //
-// [Base] is a field of each container, and not embedded, so that its methods are not theirs.
+// Each container has a [Base] field. It does not embed it, so Base's methods are not the
+// container's.
 package container
 
 import (
@@ -32,7 +33,7 @@ type Kind struct {
 	Maker string // its constructor, such as "btree.New"
 	Is    string // such as "the map is"
 
-	Shared bool // goroutines may use it, and so its parent, at the same time
+	Shared bool // several goroutines may use it, and so its parent, at once
 }
 
 type state uint8
@@ -44,18 +45,18 @@ const (
 	lent
 )
 
-// Base is a container's parent, name and state. The zero value is of a container that no
-// constructor made.
+// Base is a container's parent, name and state. The zero value belongs to a container that its
+// constructor has not made.
 type Base struct {
 	_      NoCopy
 	Parent freehold.Allocator
 	Name   string
 	state  state
-	gone   *atomic.Bool // that the parent is closed
+	gone   *atomic.Bool // whether the parent is closed
 }
 
-// Make opens a container, c, whose Base is b. It panics if parent is nil, or for one goroutine though
-// the container is for several.
+// Make opens the container c, whose Base is b. It panics if parent is nil. It also panics if
+// parent is for one goroutine and the container is for several.
 func Make[T any](c *T, b *Base, k *Kind, parent freehold.Allocator, name string) {
 	arg.NotNil(k.Maker, "parent", parent)
 	traits := owners.TraitsOf(parent)
@@ -95,14 +96,15 @@ func (b *Base) refuse(k *Kind, call string) {
 	arg.Panicf(call, "a function that another call calls must not change %s", what)
 }
 
-// Lend makes the container one that must not be changed, until Back.
+// Lend forbids changes of the container until Back.
 func (b *Base) Lend() { b.state = lent }
 
-// Back ends what Lend began.
+// Back ends Lend.
 func (b *Base) Back() { b.state = open }
 
-// MayClose reports whether there is anything to close: not in the zero value, and not after
-// Close. It panics if the container is lent and, if it holds memory, if its parent is closed.
+// MayClose reports whether there is anything to close. It reports false for the zero value and
+// after Close. It panics if the container is lent, or if it holds memory and its parent is
+// closed.
 func (b *Base) MayClose(k *Kind, holds bool) bool {
 	if b.state == unmade || b.state == closed {
 		return false
@@ -116,14 +118,14 @@ func (b *Base) MayClose(k *Kind, holds bool) bool {
 	return true
 }
 
-// Closed ends a container, which has given back its memory.
+// Closed marks a container as closed. Its memory has been returned before.
 func Closed[T any](c *T, b *Base) {
 	b.state = closed
 	owners.Closed(c)
 }
 
-// Refused returns a parent's error, if there is one, as one that matches
-// [freehold.ErrOutOfMemory] too.
+// Refused wraps a parent's error so that it matches [freehold.ErrOutOfMemory] too. It returns
+// nil for nil.
 func Refused(err error) error {
 	if err == nil || errors.Is(err, freehold.ErrOutOfMemory) {
 		return err

@@ -67,7 +67,7 @@ func (l *Log) Find(addr uintptr) (Block, bool) {
 		case a >= r.addr+r.size:
 			distance = a - (r.addr + r.size) + 1
 		}
-		if r.state == Closed { // its addresses may be another heap's by now
+		if r.state == Closed { // another heap may use its addresses by now
 			distance += 1 << 32
 		}
 		if distance < nearest {
@@ -101,7 +101,7 @@ func (l *Log) stack(id stacks.ID) []uintptr {
 // is at the same distance from it.
 func anchor() uintptr { return reflect.ValueOf(Find).Pointer() }
 
-// Describe says in one line what an access to addr hit.
+// Describe describes an access to addr in one line.
 func (b Block) Describe(addr uintptr) string {
 	fault := "use after free"
 	switch {

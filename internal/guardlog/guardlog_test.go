@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// emptied empties the log for a test, and again after it.
+// emptied empties the log before and after a test.
 func emptied(t *testing.T) {
 	clear := func() {
 		if Open(); own.at.Load() == 0 {
@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 	page := vm.PageBytes()
 	const base = 1 << 24
 	live, free := New(base, 2*page), New(base+2*page, 2*page)
-	New(base+4*page, 2*page) // without a block
+	New(base+4*page, 2*page) // it has no block
 	allocated(live, base+page-64, 64)
 	allocated(free, base+3*page-100, 100)
 	freed(free)
@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 		{base + page - 64, "access: byte 0 of a block of 64 bytes"},
 		{base + page, "overflow: 1 byte past the end of a block of 64 bytes"},
 		{base + page + 7, "overflow: 8 bytes past the end of a block of 64 bytes"},
-		{base + 2*page - 1, fmt.Sprintf("use after free: %d bytes before the beginning of a block of 100 bytes", page-99)}, // and a page past the other
+		{base + 2*page - 1, fmt.Sprintf("use after free: %d bytes before the beginning of a block of 100 bytes", page-99)}, // more than a page past the other block
 		{base + 3*page - 101, "use after free: 1 byte before the beginning of a block of 100 bytes"},
 		{base + 3*page - 100, "use after free: byte 0 of a block of 100 bytes"},
 		{base + 3*page - 1, "use after free: byte 99 of a block of 100 bytes"},
@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 	if b, _ := Find(base + 3*page - 1); b.State != Closed {
 		t.Errorf("closed: %+v", b)
 	}
-	// Another heap's run at the same addresses, when its block ends elsewhere.
+	// Another heap's run at the same addresses has its block elsewhere.
 	other := New(base+2*page, 2*page)
 	allocated(other, base+3*page-8, 8)
 	if b, _ := Find(base + 3*page - 50); b.Size != 8 {
@@ -81,7 +81,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// innermost returns the names of the n innermost functions of a stack in this package.
+// innermost returns the names of the n innermost functions of this package in a stack.
 func innermost(pcs []uintptr, n int) (names []string) {
 	frames := runtime.CallersFrames(pcs)
 	for more := true; more; {
@@ -94,7 +94,7 @@ func innermost(pcs []uintptr, n int) (names []string) {
 	return names[:min(n, len(names))]
 }
 
-// The stacks are those of the calls, in another mapping of the log too.
+// Stacks have the functions of the calls, also when read through another mapping of the log.
 func TestStacks(t *testing.T) {
 	const pkg = "github.com/freehold-go/freehold/internal/guardlog"
 	emptied(t)
@@ -133,7 +133,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// A full log has no record for a run until a heap is closed. Without one all is a no-op.
+// A full log has no record for a run until a heap is closed. Methods of ID 0 are no-ops.
 func TestFullLog(t *testing.T) {
 	emptied(t)
 	first := New(1<<13, 1<<13)
@@ -168,7 +168,7 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 }
 
-// Stacks of a process with its code at a higher address are moved to where it is here.
+// A reader translates stacks of a process whose code is at a higher address.
 func TestStacksOfCodeElsewhere(t *testing.T) {
 	emptied(t)
 	id := New(1<<24, 1<<14)

@@ -8,7 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// shared returns size bytes of zeros in shared memory, and the file by which others map it.
+// shared returns size bytes of zeros in shared memory, and a file with which other processes map
+// it.
 func shared(size uintptr) (uintptr, *os.File, error) {
 	fd, err := unix.MemfdCreate("freehold guards", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Modes: the debugging modes that FREEHOLD_DEBUG switches on.
 
-// Package mode reads the environment variable FREEHOLD_DEBUG, a list of modes with
-// commas between them, each with a value or without:
+// Package mode reads the environment variable FREEHOLD_DEBUG, a list of modes with commas
+// between them. A mode may have a value:
 //
 //	FREEHOLD_DEBUG=profile=65536,leak
 //

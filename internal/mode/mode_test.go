@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each row has what the functions for one kind of mode say of a variable.
+// Each row has the results of the functions of one kind of mode for a value of the variable.
 func TestModes(t *testing.T) {
 	none := `freehold: FREEHOLD_DEBUG: no mode %q; there are ` + strings.Join(known, ", ")
 	number := func(s set) string { n, on := s.int("profile", 1, 7); return fmt.Sprint(n, on) }
@@ -47,7 +47,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What several packages ask for is reported once.
+// An error is reported once, even if several packages ask for its mode.
 func TestReportsComeOnce(t *testing.T) {
 	var reports []string
 	s := parse("poison=3", once(func(report string) { reports = append(reports, report) }))

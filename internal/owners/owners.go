@@ -174,8 +174,8 @@ func (d Dropped) String() string {
 	return fmt.Sprintf("%s %q", d.Kind, d.Name)
 }
 
-// WatchTo starts watching, with reports to w. restore ends that and forgets all reports. For
-// tests.
+// WatchTo starts watching, with reports to w, for tests. restore ends that and forgets all
+// reports.
 func WatchTo(w io.Writer) (restore func()) {
 	was := on.Swap(true)
 	set := func(w io.Writer) {

@@ -11,7 +11,8 @@ import (
 
 type owner struct{ memory [100]byte }
 
-// made has an owner of its own, which begins nowhere on the stack of the test.
+// made passes its own owner to then, on another goroutine: the test's stack does not refer to
+// it.
 func made(then func(*owner)) {
 	done := make(chan struct{})
 	go func() {
@@ -25,8 +26,8 @@ func made(then func(*owner)) {
 
 func drop(*owner) {}
 
-// An owner that is dropped is reported, at once and in All, and one that is closed or
-// reachable is not.
+// A dropped owner is reported, on the writer at once and in All. Closed and reachable owners are
+// not.
 func TestDroppedOwner(t *testing.T) {
 	var out strings.Builder
 	defer WatchTo(&out)()
@@ -63,8 +64,8 @@ func TestDroppedOwner(t *testing.T) {
 	Closed(kept)
 }
 
-// A report comes once, whether the cleanup or Collect is first, and where an owner has the
-// address of another, that one was dropped.
+// An owner is reported once, by its cleanup or by Collect, whichever is first. If a new owner
+// has the address of a watched one, the old owner was dropped.
 func TestOwnerIsReportedOnce(t *testing.T) {
 	defer WatchTo(new(strings.Builder))()
 	a, b := &watch{kind: "x.A"}, &watch{kind: "x.B", name: "b"}
@@ -82,7 +83,7 @@ func TestOwnerIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Beyond a number of names and stacks, the dropped owners are counted as others.
+// When the list is full, dropped owners count as "(other)".
 func TestManyDroppedOwners(t *testing.T) {
 	var out strings.Builder
 	defer WatchTo(&out)()
@@ -96,7 +97,7 @@ func TestManyDroppedOwners(t *testing.T) {
 	}
 }
 
-// Without leak in FREEHOLD_DEBUG nothing is watched.
+// Without leak in FREEHOLD_DEBUG no owner is watched.
 func TestOwnersAreNotWatched(t *testing.T) {
 	var out strings.Builder
 	restore := WatchTo(&out)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Traits tell a container about its parent.
+// Traits are a parent's properties that its containers need.
 type Traits struct {
 	Closed *atomic.Bool // set by the parent's Close; nil if the parent has none
 	Solo   bool         // the parent is for one goroutine at a time
@@ -33,8 +33,9 @@ func TraitsOf(parent any) Traits {
 	return Traits{Closed: &never}
 }
 
-// AskParent panics if parent is closed, with the parent's message in the name of call. An owner
-// that holds memory of parent calls it first in Close: its memory would fault otherwise.
+// AskParent panics if parent is closed, with the parent's message in the name of call. Close of
+// an owner that holds parent's memory calls it first: access to the memory would fault
+// otherwise.
 func AskParent(call string, parent interface {
 	Alloc(size, align int) ([]byte, error)
 	Free(b []byte)
@@ -44,12 +45,13 @@ func AskParent(call string, parent interface {
 			panic(inTheNameOf(call, p))
 		}
 	}()
-	if b, err := parent.Alloc(1, 1); err == nil { // an error shows that it is open, too
+	if b, err := parent.Alloc(1, 1); err == nil { // an error shows too that parent is open
 		parent.Free(b)
 	}
 }
 
-// MustHaveParent panics as AskParent does if the traits of parent say that it is closed. It takes no block.
+// MustHaveParent panics as AskParent does if parent's traits say that it is closed. It allocates
+// no block.
 func MustHaveParent(call string, parent interface {
 	Alloc(size, align int) ([]byte, error)
 	Free(b []byte)

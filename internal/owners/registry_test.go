@@ -8,8 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// A registry holds its owners in order of creation until Remove, and a weak one until the collector
-// has freed it.
+// A registry lists its owners in order of creation until Remove. It lists a weak owner until the
+// collector has freed it.
 func TestRegistry(t *testing.T) {
 	var r Registry[owner, lockrank.Leaf]
 	if all := r.All(); len(all) > 0 {

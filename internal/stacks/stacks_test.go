@@ -42,7 +42,7 @@ func names(id ID) (all []string, label uint32) {
 	}
 }
 
-// The same stack with the same label has the same ID, and any other another.
+// The same stack with the same label has one ID. Any other stack or label has another.
 func TestEqualStacksHaveOneID(t *testing.T) {
 	seen := map[ID]bool{}
 	for _, label := range []uint32{0, 1, 1 << 20} {
@@ -62,9 +62,9 @@ func TestEqualStacksHaveOneID(t *testing.T) {
 	}
 }
 
-// A stack has the functions, inlined ones too, from the caller on.
+// A stack has the functions from the caller on, inlined ones included.
 func TestStack(t *testing.T) {
-	for range 2 { // seen, and not
+	for range 2 { // a new stack, then a known one
 		got, label := names(inlined(7))
 		if text := strings.Join(got, " "); !strings.Contains(text+" ", "first inlined TestStack tRunner ") || label != 7 {
 			t.Errorf("%q, label %d", text, label)
@@ -75,7 +75,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// Of a deep stack the innermost frames are kept, and those behind do not matter.
+// A deep stack keeps its innermost frames. The frames behind them do not matter.
 func TestDeepStack(t *testing.T) {
 	id := deep(2*MaxFrames, 0)
 	got, _ := names(id)
@@ -87,7 +87,7 @@ func TestDeepStack(t *testing.T) {
 	}
 }
 
-// A table has room for 64k stacks, and all later ones are Other. Earlier ones are found.
+// A full table returns Other for new stacks and still finds old ones.
 func TestFullTable(t *testing.T) {
 	var full Table
 	capture := func(label uint32) ID { return full.Capture(label) }
@@ -112,7 +112,7 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
-// Where words for the stacks end before IDs do, the table is full too.
+// The table is also full when the words run out before the IDs.
 func TestFullOfWords(t *testing.T) {
 	var full Table
 	var capture func(n int, label uint32) ID
@@ -131,10 +131,10 @@ func TestFullOfWords(t *testing.T) {
 	}
 }
 
-// Stacks that several goroutines see first at the same moment are added once.
+// If several goroutines capture a new stack at once, it is added once.
 func TestCaptureByManyGoroutines(t *testing.T) {
 	before := table.Len()
-	base := uint32(1000 + before) // labels that no earlier run of the test had
+	base := uint32(1000 + before) // labels that earlier runs of the test have not used
 	var mu sync.Mutex
 	ids := map[ID]bool{}
 	var wg sync.WaitGroup
@@ -160,7 +160,7 @@ func TestCaptureByManyGoroutines(t *testing.T) {
 	}
 }
 
-// Of two goroutines that have not found a stack, the second to add it finds it then.
+// If two goroutines have missed a stack, the second to add it finds it.
 func TestStackIsAddedOnce(t *testing.T) {
 	var table Table
 	if a, b := table.add(1, 0), table.add(1, 0); a == Other || a != b || table.Len() != 1 {
@@ -168,8 +168,8 @@ func TestStackIsAddedOnce(t *testing.T) {
 	}
 }
 
-// A stack with another label is the one that Capture returns for it, and has the same
-// program counters. It needs no further words.
+// Relabel returns the ID that Capture returns for the other label. It has the same program
+// counters and needs no further words.
 func TestRelabel(t *testing.T) {
 	var table Table
 	capture := func(label uint32) ID { return table.Capture(label) } // one stack
@@ -197,7 +197,7 @@ func TestRelabel(t *testing.T) {
 	}
 }
 
-// A full table relabels to what there is.
+// Relabel in a full table still finds existing labels.
 func TestRelabelInAFullTable(t *testing.T) {
 	var full Table
 	id := full.Capture(0)
@@ -208,7 +208,7 @@ func TestRelabelInAFullTable(t *testing.T) {
 	}
 }
 
-// Without memory a stack is Other, and there later once there is memory.
+// Without memory Capture returns Other. Later, with memory, it adds the stack.
 func TestNoMemory(t *testing.T) {
 	var table Table
 	for _, op := range []vm.Op{vm.OpReserve, vm.OpCommit} {

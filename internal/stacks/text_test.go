@@ -23,7 +23,7 @@ func TestText(t *testing.T) {
 	if got := Text(nil, " "); got != " (a stack that was not recorded)\n" {
 		t.Errorf("%q", got)
 	}
-	// Tests are not own frames, so that messages show them.
+	// Test functions are not own frames, so messages show them.
 	if got := Outside(pcs); len(got) != len(pcs) {
 		t.Errorf("%d frames of %d", len(got), len(pcs))
 	}

@@ -5,8 +5,7 @@
 //	               a file without     owner, permissions,
 //	               a name             a name, rename
 //
-// A device, a pipe, a file that is reached through a descriptor, or one that is a mount of its own is
-// written in place.
+// Devices, pipes, paths of descriptors, and files that are mount points are written in place.
 package atomicfile
 
 import (
@@ -22,34 +21,33 @@ import (
 	"github.com/freehold-go/freehold/internal/file/tempfile"
 )
 
-// File is a file that is being written. Commit replaces the file at its path
-// atomically. Until then the old file is intact, and Close discards the new one,
-// which has no name where the system can create files without one: a process that is
-// killed leaves nothing then, unless that was in the instant of a replacement.
+// File is a file that is being written. Commit replaces the file at its path atomically. Until
+// then the old file is intact, and Close discards the new one. Where the system supports it, the
+// new file has no name before Commit: a process that is killed leaves no file, except at the
+// instant of a replacement.
 //
-// Commit does not wait for the disk: after a loss of power the file may be
-// incomplete.
+// Commit does not sync to disk: after a loss of power the file may be incomplete.
 type File struct {
 	*os.File
 	path    string
-	temp    string      // the name that it has until Commit, or ""
-	old     fs.FileInfo // of the file at path before, or nil
+	temp    string      // the file's name until Commit, or ""
+	old     fs.FileInfo // of the file that was at path, or nil
 	inPlace bool
 	closed  bool
 }
 
-// Replaced by tests.
+// Seams for tests.
 var (
 	unnamed = tempfile.Unnamed
 	link    = tempfile.Link
 )
 
-// Create begins a file that replaces the one at path. Symbolic links are followed,
-// also to a file that does not exist. A device or a pipe is written at once, and so is a
-// file whose path is a descriptor, such as /dev/stdout: it may have no name, and who holds
-// the descriptor would not see another file. A file that is a mount of its own, as containers have
-// them, cannot be renamed over, so it is written at once too. The error is that of the system if the file
-// may not be written, or if its directory cannot take another one.
+// Create begins a file that replaces the one at path. It follows symbolic links, also to a file
+// that does not exist. Some files are written in place: devices and pipes; paths of descriptors,
+// such as /dev/stdout, since holders of the descriptor would not see another file; and mount
+// points, as containers have them, since the system renames nothing over them. Create returns
+// the system's error if the file may not be written, or if its directory cannot take another
+// file.
 func Create(path string) (*File, error) {
 	if path == "" {
 		return nil, &os.PathError{Op: "create", Err: fs.ErrNotExist}
@@ -67,7 +65,7 @@ func Create(path string) (*File, error) {
 	case info.IsDir():
 		return nil, &os.PathError{Op: "create", Path: path, Err: errors.New("is a directory")}
 	default:
-		// Who may not write the file may not replace it either.
+		// Replacing a file needs the permission to write it.
 		existing, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
@@ -83,7 +81,7 @@ func Create(path string) (*File, error) {
 		return f, nil
 	}
 	if err := f.createNamed(); err != nil {
-		var at *os.PathError // which names a file that the caller knows nothing of
+		var at *os.PathError // it names a temporary file, which the caller does not know
 		if errors.As(err, &at) {
 			err = at.Err
 		}
@@ -98,21 +96,20 @@ func Create(path string) (*File, error) {
 // Path returns the path, after symbolic links.
 func (f *File) Path() string { return f.path }
 
-// InPlace reports whether what is written goes to the path at once: it leads to no
-// regular file, or is a descriptor or a mount.
+// InPlace reports whether writes go directly to the path: it is no regular file, or it is a
+// descriptor or a mount point.
 func (f *File) InPlace() bool { return f.inPlace }
 
 // Overwrites reports whether writing changes a regular file before Commit. A reader of
 // that file must be at its end first.
 func (f *File) Overwrites() bool { return f.inPlace && f.old.Mode().IsRegular() }
 
-// maxLinks is how many links may lead to a file, as on Linux.
+// maxLinks is the longest chain of symbolic links, as on Linux.
 const maxLinks = 40
 
-// follow returns where the symbolic links at path lead. The directories in it stay as
-// they are: filepath.Join would not. It does not follow the links that stand for
-// descriptors: the system opens the file itself, and the link's text may name no file, or
-// another one.
+// follow returns the target of the symbolic links at path. It keeps the directories as written:
+// filepath.Join would clean them. It does not follow a descriptor's link: the system opens such
+// a file itself, and the link's text may name no file, or another one.
 func follow(path string) (string, error) {
 	at := path
 	for range maxLinks + 1 {
@@ -129,7 +126,7 @@ func follow(path string) (string, error) {
 	return "", &os.PathError{Op: "create", Path: path, Err: errors.New("too many levels of symbolic links")}
 }
 
-// dirOf returns the directory of path as it is written.
+// dirOf returns the directory of path as written, "." if there is none.
 func dirOf(path string) string {
 	if dir, _ := filepath.Split(path); dir != "" {
 		return dir
@@ -137,15 +134,15 @@ func dirOf(path string) string {
 	return "."
 }
 
-// createUnnamed creates a file without a name, if it could have one later.
+// createUnnamed creates a file without a name, and reports whether Commit can name it.
 func (f *File) createUnnamed() bool {
 	dir := dirOf(f.path)
 	file, err := unnamed(dir, 0o666)
 	if err != nil {
 		return false
 	}
-	// A name that is taken is the only obstacle to naming it dir: that is Commit's
-	// link, but for its success.
+	// Try to link the file to the path of an existing directory. This must fail, and only
+	// because the name is taken: then Commit can link the file.
 	if err := link(file, dir); !errors.Is(err, fs.ErrExist) {
 		file.Close()
 		return false
@@ -161,8 +158,8 @@ func (f *File) createNamed() error {
 	})
 }
 
-// name sets temp to a name beside the path that give can give to the file. It is
-// short: one made of the path's might be too long.
+// name calls give with new names beside the path until one is free, and sets temp to it. The
+// names are short: a name that extends the path's might be too long.
 func (f *File) name(give func(name string) error) error {
 	dir, _ := filepath.Split(f.path)
 	for {
@@ -178,12 +175,11 @@ func (f *File) name(give func(name string) error) error {
 	}
 }
 
-// Commit closes the file and gives it its path. It has the permissions of the file
-// that it replaces, on Linux its access control list and extended attributes in the user namespace
-// too, and, if the system allows it, the owner. The setuid and setgid bits stay if the process is root's,
-// as when root writes to a file. After an error that
-// file is unchanged, and the new one is discarded. A regular file that was written in
-// place ends where the last Write did.
+// Commit closes the file and gives it its path. The new file gets the permissions of the old
+// one, and its owner if the system allows it. On Linux it also gets the access control list and
+// the extended attributes in the user namespace. The setuid and setgid bits stay only for root,
+// as when root writes to a file. After an error the old file is unchanged, and the new one is
+// discarded. A regular file that was written in place is cut at the end of the last Write.
 func (f *File) Commit() error {
 	if f.closed {
 		return nil
@@ -227,8 +223,8 @@ func (f *File) commitInPlace() error {
 	return f.Close()
 }
 
-// link gives a file without a name the path or, if that is taken, a name to rename it
-// from. So a process that is killed leaves no other name if it replaces nothing.
+// link links an unnamed file to the path or, if that is taken, to a name to rename it from. So a
+// killed process leaves no second name unless it replaces a file.
 func (f *File) link() error {
 	if f.old == nil {
 		err := link(f.File, f.path)

@@ -13,8 +13,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// onEachSystem calls f where files need no name, where they cannot have one, and
-// where they cannot get one later, as without /proc.
+// onEachSystem calls f for each kind of system: files need no name, cannot be without one, or
+// cannot get one later, as without /proc.
 func onEachSystem(t *testing.T, f func(t *testing.T)) {
 	realUnnamed, realLink := unnamed, link
 	defer func() { unnamed, link = realUnnamed, realLink }()
@@ -32,7 +32,7 @@ func write(t *testing.T, path, text string) {
 	filetest.Must(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o640)))
 }
 
-// want fails unless dir has these files alone, with these contents.
+// want checks that dir has exactly these files, with these contents.
 func want(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	entries := freehold.Must(os.ReadDir(dir))
@@ -105,13 +105,13 @@ func TestCloseDiscards(t *testing.T) {
 	})
 }
 
-// Commit's error leaves the old file and nothing else.
+// An error of Commit leaves the old file and no other.
 func TestCommitFails(t *testing.T) {
 	onEachSystem(t, func(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "file")
 		f := create(t, path, "new")
-		if err := os.Mkdir(path, 0o700); err != nil { // which no file replaces
+		if err := os.Mkdir(path, 0o700); err != nil { // no file replaces a directory
 			t.Fatal(err)
 		}
 		if err := f.Commit(); err == nil {
@@ -137,7 +137,7 @@ func TestCommitFails(t *testing.T) {
 	})
 }
 
-// A name that cannot be given is an error of Commit.
+// Commit returns the error if the file cannot be named.
 func TestLinkFails(t *testing.T) {
 	dir := t.TempDir()
 	f := create(t, filepath.Join(dir, "file"), "new")
@@ -170,7 +170,7 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 		); err != nil {
 			t.Skip(err)
 		}
-		for range 2 { // the targets do not exist at first
+		for range 2 { // the targets do not exist in the first round
 			for _, name := range []string{"twice", "up"} {
 				f := create(t, filepath.Join(dir, name), name)
 				filetest.Must(t, f.Commit())
@@ -217,8 +217,8 @@ func TestCreateFails(t *testing.T) {
 	want(t, dir, nil)
 }
 
-// A name that the system has no room for is an error of Create. Up to there a file can
-// be replaced.
+// Create refuses a name that is too long for the system. A file with the longest name can be
+// replaced.
 func TestLongNames(t *testing.T) {
 	onEachSystem(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -232,7 +232,7 @@ func TestLongNames(t *testing.T) {
 				}
 				break
 			}
-			for range 2 { // a new file, and one that is replaced
+			for range 2 { // create a new file, then replace it
 				if err := create(t, path, "new").Commit(); err != nil {
 					t.Fatalf("a name of %d bytes: %v", n, err)
 				}
@@ -243,7 +243,7 @@ func TestLongNames(t *testing.T) {
 	})
 }
 
-// A relative path means the working directory.
+// A relative path is relative to the working directory.
 func TestRelativePath(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -2,15 +2,15 @@ package atomicfile
 
 import "golang.org/x/sys/unix"
 
-// ofDescriptors reports whether the files of dir are descriptors of processes, or other
-// files of the system that nothing can replace: dir is in /proc.
+// ofDescriptors reports whether dir is in /proc. Its files are descriptors of processes or other
+// system files, which no file replaces.
 func ofDescriptors(dir string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && st.Type == unix.PROC_SUPER_MAGIC
 }
 
-// isMount reports whether the file at path is a mount of its own: the system renames nothing over it. A
-// kernel before 5.8 does not tell.
+// isMount reports whether the file at path is a mount point: the system renames nothing over it.
+// A kernel before 5.8 does not tell, so isMount then reports false.
 func isMount(path string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)

@@ -13,8 +13,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// An output that is new appears under its name and has no other before. So a kill
-// never leaves another.
+// A new output appears under its final name and never has another. So a kill leaves no other
+// file.
 func TestNewOutputHasOneName(t *testing.T) {
 	dir := t.TempDir()
 	if f, err := tempfile.Unnamed(dir, 0o600); err != nil {
@@ -35,7 +35,7 @@ func TestNewOutputHasOneName(t *testing.T) {
 	}
 }
 
-// Who creates a file of that name meanwhile has it replaced.
+// A file that another process creates at the path meanwhile is replaced.
 func TestOutputThatIsNoLongerNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	f := freehold.Must(Create(path))

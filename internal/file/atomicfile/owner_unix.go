@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// keepAttributes gives f what the old file has: the owner if that is allowed, else the group if that
-// is, the mode, and the extended attributes.
+// keepAttributes copies the old file's owner and group to f, or the group alone if the owner is
+// refused, and its mode and extended attributes.
 func (f *File) keepAttributes() error {
 	if st, ok := f.old.Sys().(*syscall.Stat_t); ok && f.Chown(int(st.Uid), int(st.Gid)) != nil {
 		_ = f.Chown(-1, int(st.Gid))

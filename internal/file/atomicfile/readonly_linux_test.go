@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// A file may be writable and its directory not. It is then refused, not written in
-// place, which would lose the old contents to any error.
+// A writable file in a read-only directory is refused. Writing it in place would lose the old
+// contents on an error.
 func TestReadOnlyDirectory(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it takes root to be somebody else")

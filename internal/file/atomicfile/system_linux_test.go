@@ -19,7 +19,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// A program that runs may not be written, by root neither.
+// A running program may not be written, even by root.
 func TestAProgramThatRunsIsNotReplaced(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -49,12 +49,12 @@ func TestTheOwnerStays(t *testing.T) {
 	}
 }
 
-// The attributes of the old file are those of the new one: the special bits of its mode, its access
-// control list, whose mask the mode has as the group's bits, and those of the user namespace. A list
-// that the directory gives to new files is not the old file's.
+// The new file has the attributes of the old one: the special bits of its mode, its access
+// control list (the mode's group bits are the list's mask), and the attributes of the user
+// namespace. It does not keep the directory's default list unless the old file had one.
 func TestTheAttributesStay(t *testing.T) {
 	const access = "system.posix_acl_access"
-	// Entries of a list: tag, permissions, and whose they are.
+	// Entries of a list: tag, permissions, user or group ID.
 	list := func(mask uint16) (b []byte) {
 		b = binary.LittleEndian.AppendUint32(b, 2)
 		for _, e := range [][3]uint32{{1, 6, math.MaxUint32}, {2, 6, 1234}, {4, 4, math.MaxUint32}, {16, uint32(mask), math.MaxUint32}, {32, 0, math.MaxUint32}} {
@@ -102,14 +102,14 @@ func TestTheAttributesStay(t *testing.T) {
 			t.Errorf("the mode is %v, want %v", got, before)
 		}
 
-		// One that was removed meanwhile has none to keep.
+		// If the old file was removed meanwhile, there are no attributes to keep.
 		f := create(t, plain, "new")
 		filetest.Must(t, os.Remove(plain), f.Commit())
 		want(t, dir, map[string]string{"listed": "new", "plain": "new"})
 	})
 }
 
-// A file that is a mount of its own cannot be renamed over. Containers have files so.
+// A mount point cannot be renamed over. Containers mount single files.
 func TestAMountIsWrittenInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "old, and longer than the new one")
@@ -125,7 +125,7 @@ func TestAMountIsWrittenInPlace(t *testing.T) {
 	want(t, filepath.Dir(path), map[string]string{"file": "new"})
 }
 
-// As many links as the system allows lead to a file, and one more is too many.
+// Create follows links up to the system's limit. One more is an error.
 func TestManyLinks(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "0"), "old")
@@ -147,9 +147,9 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// What is written in place stays the only file, and nothing is open afterwards.
+// A file written in place stays the only file, and nothing stays open.
 func TestCommitInPlace(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what is forgotten
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close forgotten files
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
@@ -173,8 +173,8 @@ func TestCommitInPlace(t *testing.T) {
 	filetest.WantUnused(t, dir)
 }
 
-// A path that is a descriptor stands for the open file, whatever its name is or was. Who
-// holds the descriptor reads what was written, also where that is shorter than before.
+// A descriptor's path means the open file, whatever its name is or was. Holders of the
+// descriptor read the new contents, even if these are shorter.
 func TestDescriptorsAreWrittenInPlace(t *testing.T) {
 	dir := t.TempDir()
 	const old = "old, and longer than the new one"
@@ -204,7 +204,7 @@ func TestDescriptorsAreWrittenInPlace(t *testing.T) {
 					t.Errorf("%s at %s has %q, want %q", held.Name(), path, got[:n], text)
 				}
 			}
-			// One that is discarded unwritten loses nothing.
+			// Discarding an unwritten file changes nothing.
 			filetest.Must(t, freehold.Must(Create(path)).Close())
 			if info := freehold.Must(held.Stat()); info.Size() != int64(len(old)) {
 				t.Errorf("%s at %s has %d bytes after Close", held.Name(), path, info.Size())
@@ -229,7 +229,7 @@ func TestAnonymousPipesAreWritten(t *testing.T) {
 	r.Close()
 }
 
-// The system opens no socket, and no descriptor that is closed.
+// The system cannot open sockets and closed descriptors.
 func TestDescriptorsThatCannotBeOpened(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	filetest.Must(t, err)
@@ -243,7 +243,7 @@ func TestDescriptorsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// Neither the old file nor one that could have no name stays open.
+// Neither the old file nor a file that could not be named stays open.
 func TestNoFileStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	onEachSystem(t, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestNoFileStaysOpen(t *testing.T) {
 	})
 }
 
-// A file without a directory is created in the working one.
+// A path without a directory creates the unnamed file in the working directory.
 func TestUnnamedInTheWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	real := unnamed

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessList is the attribute with a file's access control list. A directory may give one to the
-// files that are created in it.
+// accessList is the attribute with a file's access control list. A directory may give a default
+// list to new files.
 const accessList = "system.posix_acl_access"
 
-// copyXattrs gives f the access control list of the file at path, or none if that has none, and its
-// attributes in the user namespace. With a list, the mode's group bits are the list's mask: without
-// the list they would be the group's.
+// copyXattrs copies the access control list of the file at path to f, or removes f's if there is
+// none, and the attributes in the user namespace. With a list, the mode's group bits are the
+// list's mask; without one they are the group's permissions.
 func copyXattrs(f *os.File, path string) error {
 	fd := int(f.Fd())
 	listed, err := xattr(func(to []byte) (int, error) { return unix.Listxattr(path, to) })
@@ -31,7 +31,7 @@ func copyXattrs(f *os.File, path string) error {
 			continue
 		}
 		value, err := xattr(func(to []byte) (int, error) { return unix.Getxattr(path, name, to) })
-		if err == unix.EACCES { // a file that may be written and not read
+		if err == unix.EACCES { // the file may be written, but not read
 			continue
 		}
 		if err == nil {
@@ -52,7 +52,7 @@ func copyXattrs(f *os.File, path string) error {
 	}
 }
 
-// xattr returns what get fills. Without room, get returns the size.
+// xattr returns the bytes that get fills in. With an empty slice, get returns the size.
 func xattr(get func(to []byte) (int, error)) ([]byte, error) {
 	for {
 		size, err := get(nil)
@@ -61,7 +61,7 @@ func xattr(get func(to []byte) (int, error)) ([]byte, error) {
 		}
 		to := make([]byte, size)
 		n, err := get(to)
-		if err != unix.ERANGE { // else it has grown meanwhile
+		if err != unix.ERANGE { // ERANGE: it has grown meanwhile
 			return to[:max(n, 0)], err
 		}
 	}

@@ -1,10 +1,10 @@
-// Package lazyfile reads files that are opened when they are read.
+// Package lazyfile reads files that are opened at their first read.
 //
-//	Find           Read ...            its end
+//	Find           Read ...            end of file
 //	is it there?   opens it at first   closes it
 //
-// So any number of files can be named, and the writers of named pipes are waited for
-// one after the other.
+// So a program can name any number of files, and waits for the writers of named pipes one after
+// the other.
 package lazyfile
 
 import (
@@ -22,9 +22,8 @@ type File struct {
 	over bool
 }
 
-// Find returns the file at path. A regular file can be opened, or the error says why
-// not. Whether a pipe or a device can be shows when it is read: to open one may take
-// until its other end is opened.
+// Find returns the file at path. It returns an error if a regular file cannot be opened. Pipes
+// and devices show their errors when they are read: opening one may wait for its other end.
 func Find(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,11 +42,11 @@ func Find(path string) (*File, error) {
 	return &File{path: path, info: info}, nil
 }
 
-// Stat returns what Find has found.
+// Stat returns the result of Find's stat.
 func (f *File) Stat() (fs.FileInfo, error) { return f.info, nil }
 
-// Read reads, as os.File.Read does. It opens the file if that is needed. At the end it
-// closes the file, which is not opened again.
+// Read reads as os.File.Read does. The first Read opens the file. At the end of the file Read
+// closes it, and does not open it again.
 func (f *File) Read(b []byte) (int, error) {
 	if f.over {
 		return 0, io.EOF
@@ -66,7 +65,7 @@ func (f *File) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the file if it is open. A Read then is at its end.
+// Close closes the file if it is open. A later Read returns io.EOF.
 func (f *File) Close() error {
 	f.over = true
 	if f.f == nil {

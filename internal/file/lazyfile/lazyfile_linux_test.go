@@ -13,7 +13,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// Find does not open a pipe, which may take for ever. Read does.
+// Find does not open a pipe, which may block for ever. Read does.
 func TestFindDoesNotOpenAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
@@ -34,7 +34,7 @@ func TestFindDoesNotOpenAPipe(t *testing.T) {
 	}
 }
 
-// A file that may not be read is an error of Find.
+// Find returns an error for a file that may not be read.
 func TestFindTriesToOpenAFile(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it takes root to be somebody else")

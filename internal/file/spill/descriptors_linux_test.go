@@ -7,7 +7,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Open files count, and the look at them leaves none.
+// FreeDescriptors counts open files, and leaves none open itself.
 func TestFreeDescriptors(t *testing.T) {
 	free := FreeDescriptors()
 	for range 10 {

@@ -4,5 +4,5 @@ package spill
 
 import "math"
 
-// FreeDescriptors returns math.MaxInt: the system has no limit that is known.
+// FreeDescriptors returns math.MaxInt: the system's limit is unknown.
 func FreeDescriptors() int { return math.MaxInt }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setDirect makes f bypass the page cache or, without direct, use it.
+// setDirect turns direct access of f, past the page cache, on or off.
 func setDirect(f *os.File, direct bool) error {
 	defer runtime.KeepAlive(f)
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
@@ -22,7 +22,7 @@ func setDirect(f *os.File, direct bool) error {
 	return err
 }
 
-// freeSpace gives the disk space of [from, to) back, if the file system can.
+// freeSpace returns the disk space of [from, to) to the file system, if it can.
 func freeSpace(f *os.File, from, to int64) {
 	defer runtime.KeepAlive(f)
 	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)

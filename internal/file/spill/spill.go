@@ -1,6 +1,6 @@
 // Package spill has files for data that does not fit in memory. Where the system allows it,
-// reads and writes bypass the page cache and parts of a file can be freed. The package also
-// tells how many more files the process may open.
+// reads and writes bypass the page cache, and parts of a file can be freed. The package also
+// estimates how many more files the process may open.
 package spill
 
 import (
@@ -25,7 +25,7 @@ type File struct {
 	direct atomic.Bool
 }
 
-// Create returns a new, direct file in dir that is gone when the process ends. Errors name pkg.
+// Create returns a new, direct file in dir that the process's end removes. Errors name pkg.
 func Create(pkg, dir string) (*File, error) {
 	f, err := tempfile.Create(dir, "freehold-sort-")
 	if errors.Is(err, syscall.EMFILE) {
@@ -39,7 +39,7 @@ func Create(pkg, dir string) (*File, error) {
 	return t, nil
 }
 
-// New returns f as a File that is not direct. Errors name pkg and what.
+// New returns a File for f that is not direct. Errors name pkg and what.
 func New(pkg string, f *os.File, what string) *File {
 	return &File{File: f, what: "freehold: " + pkg + ": " + what}
 }
@@ -64,7 +64,7 @@ func (f *File) WriteAt(b []byte, at int64) error { return f.access(f.File.WriteA
 // ReadAt fills b from offset at.
 func (f *File) ReadAt(b []byte, at int64) error { return f.access(f.File.ReadAt, b, at) }
 
-// access calls do. If the system refuses direct access, it ends it and calls do again.
+// access calls do. If the system refuses direct access, it turns it off and calls do again.
 func (f *File) access(do func([]byte, int64) (int, error), b []byte, at int64) error {
 	_, err := do(b, at)
 	if errors.Is(err, syscall.EINVAL) && f.Direct() && f.EndDirect() == nil {
@@ -76,8 +76,7 @@ func (f *File) access(do func([]byte, int64) (int, error), b []byte, at int64) e
 	return nil
 }
 
-// systemError returns the system's error without a file name, which a temporary file does
-// not have.
+// systemError returns the system's error without the file name: a temporary file has none.
 func systemError(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -86,5 +85,5 @@ func systemError(err error) error {
 	return err
 }
 
-// Free gives the disk space of [from, to) back to the file system, if the system can.
+// Free returns the disk space of [from, to) to the file system, if the system can.
 func (f *File) Free(from, to int64) { freeSpace(f.File, from, to) }

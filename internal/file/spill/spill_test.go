@@ -11,7 +11,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Temporary files are direct where files of their directory can be.
+// Temporary files are direct if their directory's file system supports it.
 func TestTemporaryFilesAreDirect(t *testing.T) {
 	dir := t.TempDir()
 	other := freehold.Must(os.CreateTemp(dir, ""))
@@ -23,7 +23,7 @@ func TestTemporaryFilesAreDirect(t *testing.T) {
 	}
 }
 
-// A file system may refuse direct access when it is used.
+// A file system may refuse direct access only at the first read or write.
 func TestDirectAccessEnds(t *testing.T) {
 	f := freehold.Must(Create("extsort", t.TempDir()))
 	defer f.Close()

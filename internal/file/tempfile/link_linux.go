@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Link gives a file of [Unnamed] a name, which must be free. It takes /proc.
+// Link gives a file of [Unnamed] a name, which must be free. It needs /proc.
 func Link(f *os.File, name string) error {
 	defer runtime.KeepAlive(f)
 	from := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))

@@ -1,14 +1,13 @@
 //go:build !windows
 
-// Package tempfile creates temporary files that are gone when they are closed, and
-// when the process ends.
+// Package tempfile creates temporary files that vanish when they are closed or the process ends.
 package tempfile
 
 import "os"
 
-// Create returns a new file in dir without a name. Where [Unnamed] does not work it
-// has one, which begins with prefix, for an instant; a process that is killed then
-// leaves it. "" means os.TempDir.
+// Create returns a new file in dir without a name; "" means os.TempDir. Where [Unnamed] does not
+// work, the file has a name that begins with prefix for an instant; a process that is killed
+// then leaves the file behind.
 func Create(dir, prefix string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -19,7 +18,7 @@ func Create(dir, prefix string) (*os.File, error) {
 	return named(dir, prefix)
 }
 
-// named returns a new file whose name it has removed.
+// named creates a file and removes its name at once.
 func named(dir, prefix string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, prefix+"*")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// A process that is killed at any moment leaves no file if there never was a name.
+// A process that is killed leaves no file: the file never had a name.
 func TestAFileNeverHasAName(t *testing.T) {
 	dir := t.TempDir()
 	if f, err := Unnamed(dir, 0o600); err == nil {
@@ -34,7 +34,7 @@ func TestAFileNeverHasAName(t *testing.T) {
 	}
 }
 
-// Elsewhere the name is removed at once.
+// Without Unnamed the name is removed at once.
 func TestNameIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	f := freehold.Must(named(dir, "freehold-"))
@@ -50,7 +50,7 @@ func TestNameIsRemoved(t *testing.T) {
 	}
 }
 
-// A file that a program has open stays its own: what it starts does not have it.
+// Children of the process do not inherit the file.
 func TestChildrenDoNotHaveTheFile(t *testing.T) {
 	f, err := Unnamed(t.TempDir(), 0o600)
 	if err != nil {

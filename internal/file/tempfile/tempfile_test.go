@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// A file is empty, may be written and read, and is gone when it is closed. Only its
-// owner may open it by another way.
+// A new file is empty, can be written and read, and vanishes when it is closed. Only its owner
+// may open it in another way.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

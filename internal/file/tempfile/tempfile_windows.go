@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Create returns a new file in dir that the system removes when it is closed. Its
-// name begins with prefix. "" means os.TempDir.
+// Create returns a new file in dir that the system removes when it is closed. Its name begins
+// with prefix. "" means os.TempDir.
 func Create(dir, prefix string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()

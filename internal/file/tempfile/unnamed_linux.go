@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unnamed returns a new file in dir that never has a name, unless linkat gives it
-// one. Some file systems do not have such files. Its Name says that it has none.
+// Unnamed returns a new file in dir that has no name unless Link gives it one. Some file systems
+// do not support this. The file's Name method says that it has none.
 func Unnamed(dir string, perm uint32) (*os.File, error) {
 	for {
 		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, perm)

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Unnamed fails: this system has no files that never have a name.
+// Unnamed fails: this system has no unnamed files.
 func Unnamed(string, uint32) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// Link fails like Unnamed.
+// Link fails as Unnamed does.
 func Link(*os.File, string) error { return errors.ErrUnsupported }
