@@ -1,4 +1,4 @@
-// Package await has tests wait for what other goroutines do.
+// Package await makes tests wait until another goroutine blocks.
 package await
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lock waits until a goroutine is in the function and waits for a mutex. It reports false
-// if done has something before.
+// Lock waits until a goroutine inside the named function waits for a mutex. It reports false if
+// done has an element before that.
 func Lock(function string, done <-chan bool) bool {
 	for stacks := make([]byte, 1<<20); len(done) == 0; runtime.Gosched() {
 		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {

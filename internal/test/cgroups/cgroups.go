@@ -1,4 +1,4 @@
-// Package cgroups has the files of processes in control groups, for tests.
+// Package cgroups provides file trees of processes in control groups, for tests.
 package cgroups
 
 import (
@@ -7,7 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// Tree is a file system: the text of each file by its path. A text of Unreadable is an error.
+// Tree is a file system: each file's text by its path. Reading a file with the text Unreadable
+// fails.
 type Tree map[string]string
 
 // Unreadable is the text of a file that cannot be read.
@@ -24,7 +25,7 @@ func (t Tree) Open(name string) (fs.File, error) {
 	return files.Open(name)
 }
 
-// With returns the tree with other files added or, for "", removed.
+// With returns the tree with files added. A file with the text "" is removed.
 func (t Tree) With(pairs ...string) Tree {
 	t = maps.Clone(t)
 	for i := 0; i < len(pairs); i += 2 {
@@ -36,7 +37,7 @@ func (t Tree) With(pairs ...string) Tree {
 	return t
 }
 
-// V2 has a process in /pod/app, with a limit at each level of version 2.
+// V2 is a process in /pod/app, with a limit of version 2 at each level.
 var V2 = Tree{
 	"proc/self/cgroup": "0::/pod/app\n",
 	"proc/self/mountinfo": "22 27 0:21 / /proc rw,relatime - proc proc rw\n" +
@@ -49,7 +50,7 @@ var V2 = Tree{
 	"sys/fs/cgroup/pod/memory.high":        "max\n",
 }
 
-// V1 has a process in a container, with a limit of version 1.
+// V1 is a process in a container, with a limit of version 1.
 var V1 = Tree{
 	"proc/self/cgroup": "9:name=systemd:/\n4:cpu,memory:/docker/abc\n0::/\n",
 	"proc/self/mountinfo": "31 24 0:27 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n" +

@@ -1,4 +1,4 @@
-// Caches: snapshots that are killed, or find no room.
+// Caches: writers of snapshots that are killed or run out of disk space.
 
 //go:build linux
 
@@ -25,12 +25,12 @@ const (
 	mostEntries  = 3000
 )
 
-// newCache returns a cache with room for each generation.
+// newCache returns a cache with room for the largest generation.
 func newCache(parent freehold.Allocator) *cache.Cache {
 	return cache.New(parent, &cache.Options{MaxBytes: 8 << 20})
 }
 
-// A generation is all that a cache has at one time. Generation 0 is nothing.
+// A generation is the complete contents of a cache at one time. Generation 0 is empty.
 type generation int
 
 func (g generation) entries() int {
@@ -44,7 +44,7 @@ func (g generation) value(i int) []byte {
 	return Noise()[(int(g)*7919+i*131)%(len(Noise())/2):][:i%500]
 }
 
-// write makes it what c has.
+// write replaces c's contents with the generation.
 func (g generation) write(c *cache.Cache) error {
 	c.Clear()
 	for i := range g.entries() {
@@ -55,7 +55,7 @@ func (g generation) write(c *cache.Cache) error {
 	return nil
 }
 
-// is reports whether c has the generation, and nothing else.
+// is reports whether c has exactly the generation.
 func (g generation) is(c *cache.Cache) bool {
 	for i := range g.entries() {
 		if v, ok := c.Get(nil, fmt.Append(nil, i)); !ok || string(v) != string(g.value(i)) {
@@ -65,7 +65,7 @@ func (g generation) is(c *cache.Cache) bool {
 	return c.Len() == g.entries()
 }
 
-// snapshots is the process that is killed: it tells of each snapshot.
+// snapshots is the process to be killed. It writes a byte to its parent after each snapshot.
 func snapshots() error {
 	path := os.Getenv(pathOf)
 	var g generation
@@ -86,8 +86,8 @@ func snapshots() error {
 	}
 }
 
-// Whenever a process is killed that makes snapshots, the file has the one that it told last or the next
-// one, whole. A file that is cut is an error and no entry.
+// After a kill, the file has the last snapshot that the process reported or the next one,
+// complete. A file that is cut short is an error and adds no entry.
 func TestKillsOfSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	path, torn := filepath.Join(dir, "file"), filepath.Join(dir, "torn")
@@ -122,7 +122,7 @@ func TestKillsOfSnapshots(t *testing.T) {
 	t.Logf("%d kills after %d snapshots, %.1f s: each left one whole, %d times one that was not told", Kills(), last, time.Since(start).Seconds(), next)
 }
 
-// fillSnapshot finds no room for a snapshot, which leaves the one before.
+// fillSnapshot runs out of space for a snapshot. The snapshot before it stays.
 func fillSnapshot(t *testing.T, room *Room, r *rand.Rand) int {
 	path := filepath.Join(room.Dir, "file")
 	defer os.Remove(path)

@@ -1,4 +1,4 @@
-// Disks that are not as they should be.
+// Disks with defects or without features.
 
 //go:build linux
 
@@ -24,7 +24,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// On a disk that is read-only everything that writes says so.
+// On a read-only disk each kind of writer returns an error.
 func TestReadOnlyDisk(t *testing.T) {
 	if !Isolated(t) {
 		return
@@ -57,12 +57,12 @@ func TestReadOnlyDisk(t *testing.T) {
 	filetest.Must(t, extsort.SortFile(context.Background(), filepath.Join(t.TempDir(), "out"), smallSort(t, t.TempDir()), in))
 }
 
-// smallSort is one that needs temporary files.
+// smallSort returns options of a sort that needs temporary files.
 func smallSort(t *testing.T, dir string) *extsort.Options {
 	return &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, Parallel: 1, TempDirs: []string{dir}, Parent: alloctest.New(t)}
 }
 
-// ramfs has neither fallocate nor direct access. All works there without them.
+// ramfs has neither fallocate nor direct access. Everything works without them.
 func TestDiskWithoutAllocation(t *testing.T) {
 	if !Isolated(t) {
 		return
@@ -108,7 +108,7 @@ func TestDiskWithoutAllocation(t *testing.T) {
 	Same(t, "the output", got, sorted(t, o, text))
 }
 
-// unguarded reads a file that was truncated.
+// unguarded reads a truncated file without Guard.
 func unguarded() error {
 	path := os.Getenv(pathOf)
 	b, err := buffer.Open(path, nil)
@@ -128,8 +128,8 @@ func unguarded() error {
 	return nil
 }
 
-// A process that reads a truncated file goes on if it does so by Guard. It ends if
-// not, as package buffer's documentation says.
+// A process that reads a truncated file through Guard goes on. Without Guard it dies, as package
+// buffer's documentation says.
 func TestTruncatedFileInAProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	b := freehold.Must(buffer.Open(path, nil))

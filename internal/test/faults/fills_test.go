@@ -1,4 +1,4 @@
-// Fills: buffers, sorts and caches write until there is no more room.
+// Fills: buffers, sorts and caches write until the disk is full.
 
 //go:build linux
 
@@ -24,7 +24,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// fillers are who writes, in turn. Each returns how often the room was full.
+// fillers are the kinds of writers. Each returns how often it has filled the room.
 var fillers = []struct {
 	name string
 	fill func(*testing.T, *Room, *rand.Rand) int
@@ -36,21 +36,21 @@ var fillers = []struct {
 	{"Cache.SnapshotFile", fillSnapshot},
 }
 
-// A full disk is an error of whoever writes, with everything as it was.
+// A full disk is an error of each kind of writer, and changes nothing.
 func TestFillsOfADisk(t *testing.T) {
 	if Isolated(t) {
 		fillAll(t, NewDisk(t))
 	}
 }
 
-// So is RLIMIT_FSIZE.
+// The limit RLIMIT_FSIZE has the same effect.
 func TestFillsUpToAFileSize(t *testing.T) {
 	if Restricted(t) {
 		fillAll(t, NewSizeLimit(t))
 	}
 }
 
-// fillAll has each of the fillers fill the room equally often.
+// fillAll makes each of the fillers fill the room equally often.
 func fillAll(t *testing.T, room *Room) {
 	all := 0
 	for _, f := range fillers {
@@ -70,10 +70,10 @@ func fillAll(t *testing.T, room *Room) {
 	Show("fills", 1, 1)
 }
 
-// someRoom is a limit in bytes.
+// someRoom returns a random limit in bytes.
 func someRoom(r *rand.Rand) int { return 16<<10 + r.IntN(1<<20) }
 
-// appendTo appends up to n bytes of data to b, by one method or another.
+// appendTo appends up to n bytes of data to b, with a random method.
 func appendTo(b *buffer.Buffer, r *rand.Rand, data []byte) (n int, err error) {
 	data = data[:min(len(data), 1+r.IntN(1<<r.IntN(19)))]
 	switch r.IntN(6) {
@@ -102,7 +102,8 @@ func appendTo(b *buffer.Buffer, r *rand.Rand, data []byte) (n int, err error) {
 	return len(data), b.Guard(func() { copy(to, data) })
 }
 
-// fill appends to b, which has all of data up to its length, until there is no room.
+// fill appends to b until the room is full. b already has the beginning of data, up to b's
+// length.
 func fill(t *testing.T, room *Room, r *rand.Rand, b *buffer.Buffer, data []byte) {
 	for {
 		before := b.Len()
@@ -177,7 +178,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 		}
 		n := b.Len()
 		filetest.Must(t, b.Close())
-		if room.Each() { // a file that is larger than any may become
+		if room.Each() { // the file was larger than any may be from now on
 			room.Limit(t, n/2)
 		}
 		b = freehold.Must(buffer.Open(path, nil))
@@ -194,7 +195,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	return fills
 }
 
-// fillRecords finds no room for the records, and then none to sort them.
+// fillRecords fills the room with records, and again while it sorts them.
 func fillRecords(t *testing.T, room *Room, r *rand.Rand) int {
 	limit := someRoom(r)
 	room.Limit(t, limit)
@@ -215,7 +216,7 @@ func fillRecords(t *testing.T, room *Room, r *rand.Rand) int {
 	wantRecords(t, records, want)
 	fills := 1
 	if !room.Each() {
-		// The capacity may be more than the records need.
+		// The buffer's capacity may exceed the records, so the sort needs a larger file.
 		room.WantFull(t, records.SortBy(context.Background(), nil, nil))
 		wantRecords(t, records, want)
 		fills++
@@ -241,14 +242,14 @@ func wantRecords(t *testing.T, records *buffer.Records, want [][]byte) {
 	}
 }
 
-// fillSort sorts until the temporary files or the output are too large.
+// fillSort sorts with too little room for the temporary files or the output.
 func fillSort(t *testing.T, room *Room, r *rand.Rand) int {
 	format, text := someInput(r)
 	o := &extsort.Options{
 		Format: format, MemoryBytes: extsort.MinMemoryBytes * (1 + r.IntN(3)), Parallel: 1 + r.IntN(2), Parent: alloctest.New(t),
 		TempDirs: []string{room.Dir}, Reverse: r.IntN(2) == 0, Unique: r.IntN(4) == 0,
 	}
-	if r.IntN(3) == 0 { // the output alone may be too large
+	if r.IntN(3) == 0 { // only the output is in the room
 		o.TempDirs[0] = t.TempDir()
 	}
 	if r.IntN(3) == 0 {
@@ -302,7 +303,7 @@ func someInput(r *rand.Rand) (extsort.Format, []byte) {
 	return extsort.Lines('\n'), text
 }
 
-// sorted returns the sorted text as another sort, in memory, has it.
+// sorted returns the text sorted by a second extsort, with enough memory.
 func sorted(t *testing.T, o *extsort.Options, text []byte) []byte {
 	var out bytes.Buffer
 	in := *o

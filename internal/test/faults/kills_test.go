@@ -1,7 +1,7 @@
-// Kills: processes with buffers end at random moments.
+// Kills: processes with buffers that are killed at random moments.
 //
-// When a process is killed is up to chance, and so is how far it has come. What it
-// leaves must be right all the same.
+// The moment of the kill and the progress of the process are random. The file must be right
+// whatever they are.
 
 //go:build linux
 
@@ -31,7 +31,7 @@ const (
 	roundOf = "FREEHOLD_FAULTS_ROUND"
 )
 
-// A content is what a program of calls works on: a buffer, or what it should have.
+// A content is the object of a random program of calls: a buffer, or its model.
 type content interface {
 	write(b []byte) error
 	truncate(n int)
@@ -44,8 +44,7 @@ type content interface {
 
 const maxContent = 2 << 20
 
-// program makes random calls on c until one fails. Which ones depends on r and on
-// the size of c.
+// program makes random calls on c until one fails. They depend only on r and on the sizes of c.
 func program(c content, r *rand.Rand) error {
 	for {
 		var err error
@@ -71,14 +70,14 @@ func program(c content, r *rand.Rand) error {
 	}
 }
 
-// opened is a file of Open. It tells of each commit.
+// opened is a persistent buffer. It reports each commit to the parent process.
 type opened struct {
 	*buffer.Buffer
 	path      string
 	committed int
 }
 
-// tell writes a byte to the process that will kill this one.
+// tell writes a byte to the parent process, which will kill this one.
 func (o *opened) tell(err error) error {
 	o.committed = o.Len()
 	if err == nil {
@@ -115,7 +114,7 @@ func (o *opened) reopen() (err error) {
 	return o.tell(nil)
 }
 
-// write is the process that is killed.
+// write is the process to be killed.
 func write() error {
 	round, err := strconv.Atoi(os.Getenv(roundOf))
 	if err != nil {
@@ -129,7 +128,7 @@ func write() error {
 	return program(&opened{Buffer: b, path: path, committed: b.Len()}, Random(round))
 }
 
-// model is what the file has after each commit, until there are enough of them.
+// model computes the file's contents after each commit, and ends after a given number of them.
 type model struct {
 	data      []byte
 	committed int
@@ -139,7 +138,7 @@ type model struct {
 
 func (m *model) commit() error {
 	m.committed = len(m.data)
-	if m.left--; m.left < 1 { // the last two
+	if m.left--; m.left < 1 { // keep the last two
 		m.states = append(m.states, bytes.Clone(m.data))
 	}
 	if m.left < 0 {
@@ -161,8 +160,8 @@ func (m *model) truncate(n int) {
 	}
 }
 
-// statesAfter returns what a file that begins as data may have when n commits of a
-// program have been told: what the last of them made it, and one more.
+// statesAfter returns the possible contents of the file, which began as data, when a program has
+// reported n commits: its contents after the last of them, or after one more.
 func statesAfter(data []byte, n, round int) [][]byte {
 	m := &model{data: bytes.Clone(data), committed: len(data), left: n}
 	if n == 0 {
@@ -172,7 +171,7 @@ func statesAfter(data []byte, n, round int) [][]byte {
 	return m.states
 }
 
-// child starts this program in a role, with what it tells.
+// child starts this program in a role. The reader gets the bytes that it reports.
 func child(t *testing.T, as, path string, round int) (*exec.Cmd, io.Reader) {
 	cmd := Self(t, fmt.Sprint("-seed=", Seed()))
 	cmd.Env = append(cmd.Env, role+"="+as, pathOf+"="+path, fmt.Sprint(roundOf, "=", round))
@@ -182,7 +181,7 @@ func child(t *testing.T, as, path string, round int) (*exec.Cmd, io.Reader) {
 	return cmd, told
 }
 
-// killed kills a child in a while and returns what it had told.
+// killed kills a child after a random time and returns the number of commits that it reported.
 func killed(t *testing.T, r *rand.Rand, cmd *exec.Cmd, told io.Reader) (commits int) {
 	if r.IntN(8) > 0 {
 		first := make([]byte, 1+r.IntN(30))
@@ -197,7 +196,7 @@ func killed(t *testing.T, r *rand.Rand, cmd *exec.Cmd, told io.Reader) (commits 
 	return commits + int(rest)
 }
 
-// Whenever a writer is killed, its file opens to what was committed last.
+// However a writer is killed, its file opens to the last commit.
 func TestKillsOfAWriter(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -211,7 +210,7 @@ func TestKillsOfAWriter(t *testing.T) {
 		commits += k
 
 		look := path
-		if r.IntN(2) == 0 { // the next writer finds the file as this one left it
+		if r.IntN(2) == 0 { // the next writer continues with this one's file
 			look = filepath.Join(dir, "copy")
 			left, err := os.ReadFile(path)
 			if err != nil && !(os.IsNotExist(err) && k == 0) {
@@ -248,7 +247,7 @@ func TestKillsOfAWriter(t *testing.T) {
 	t.Logf("%d kills after %d commits, files of up to %d KiB, %.1f s: each opened to a commit, %d times to one that was not told", Kills(), commits, largest>>10, time.Since(start).Seconds(), last)
 }
 
-// spill is a process with temporary files, which is killed.
+// spill is a process with temporary files, to be killed.
 func spill() error {
 	round, err := strconv.Atoi(os.Getenv(roundOf))
 	if err != nil {
@@ -278,7 +277,7 @@ func spill() error {
 	}
 }
 
-// Whenever a process with temporary files is killed, they are gone.
+// However a process with temporary files is killed, it leaves none of them.
 func TestKillsOfASpiller(t *testing.T) {
 	dir := t.TempDir()
 	start := time.Now()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// role says what this program is in a child process, which is to be killed.
+// role is the environment variable with the role of a child process that is to be killed.
 const role = "FREEHOLD_FAULTS_ROLE"
 
 var roles = map[string]func() error{

@@ -1,4 +1,4 @@
-// Package filetest has what tests of files share.
+// Package filetest has helpers for tests of files.
 package filetest
 
 import "testing"

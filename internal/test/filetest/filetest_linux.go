@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WantUnused reports the files of a directory that the process has open or mapped.
+// WantUnused reports an error for each file of a directory that the process has open or mapped.
 func WantUnused(t testing.TB, dir string) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -26,8 +26,7 @@ func WantUnused(t testing.TB, dir string) {
 	}
 }
 
-// Open returns the names of the files of a directory that the process has open, by their
-// descriptors.
+// Open returns the names of a directory's files that the process has open, by their descriptors.
 func Open(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")
@@ -41,8 +40,7 @@ func Open(t testing.TB, dir string) map[string]string {
 	return open
 }
 
-// Watch returns a function that says which events of a file or a directory there were, by
-// the names in it.
+// Watch watches a file or a directory for events. seen returns the names of the events so far.
 func Watch(t testing.TB, path string, events uint32) (seen func() []string) {
 	t.Helper()
 	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
@@ -69,17 +67,17 @@ func Watch(t testing.TB, path string, events uint32) (seen func() []string) {
 	}
 }
 
-// Nobody is a user who may not do what root may.
+// Nobody is the ID of a user without root's rights.
 const Nobody = 65534
 
-// AsNobody calls f, with the rights of Nobody to files if the process is root.
+// AsNobody calls f. If the process is root, f has the file access of Nobody.
 func AsNobody(f func() error) error {
 	if os.Getuid() != 0 {
 		return f()
 	}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		if _, err := unix.SetfsuidRetUid(Nobody); err != nil {
 			done <- err
 			return

@@ -7,10 +7,10 @@ import (
 	"github.com/freehold-go/freehold/arena"
 )
 
-// poisoned is what mode poison says of a write where no block is.
+// poisoned: mode poison reports a write outside of the blocks, and so does -asan.
 var poisoned = caught{poison: panics("was written while no block held it"), asan: sanitized}
 
-// inArena runs a program in an arena, and closes that.
+// inArena runs a program in an arena, which it closes afterwards.
 func inArena(f func(w *world, a *arena.Arena)) func(w *world) {
 	return func(w *world) {
 		a := arena.New(w.a, nil)
@@ -19,7 +19,7 @@ func inArena(f func(w *world, a *arena.Arena)) func(w *world) {
 	}
 }
 
-// take returns a block of an arena.
+// take allocates a small block.
 func take(a freehold.Allocator) []byte { return freehold.Must(a.Alloc(small, 8)) }
 
 var arenaPrograms = []program{
@@ -151,7 +151,7 @@ var arenaPrograms = []program{
 		func(w *world) { r := arena.NewRecycler(w.a, nil); r.Close(); r.Get(0) }, recycled},
 }
 
-// recycled uses an arena of a Recycler twice.
+// recycled gets an arena from a Recycler twice.
 func recycled(w *world) {
 	r := arena.NewRecycler(w.a, nil)
 	for range 2 {

@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// ordinary is the twin of a request that makes no sense.
+// ordinary is the twin of an invalid request.
 func ordinary(w *world) { w.a.Free(freehold.Must(w.a.Zeroed(small, 64))) }
 
 var argumentPrograms = []program{

@@ -7,7 +7,7 @@ import (
 	"github.com/freehold-go/freehold/btree"
 )
 
-// inTree runs a program with an ordered map of numbers, and closes that.
+// inTree runs a program with an ordered map of numbers, which it closes afterwards.
 func inTree(f func(w *world, m *btree.Map[int, int])) func(w *world) {
 	return func(w *world) {
 		m := btree.New[int, int](w.a, nil)
@@ -16,7 +16,7 @@ func inTree(f func(w *world, m *btree.Map[int, int])) func(w *world) {
 	}
 }
 
-// inWords runs a program with an ordered map that has a word, and closes that.
+// inWords runs a program with an ordered map with one word, which it closes afterwards.
 func inWords(f func(w *world, m *btree.Map[string, int])) func(w *world) {
 	return func(w *world) {
 		m := btree.New[string, int](w.a, nil)

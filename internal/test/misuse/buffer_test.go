@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/buffer"
 )
 
-// inBuffer runs a program with a buffer that has 100 bytes, and closes that.
+// inBuffer runs a program with a buffer of 100 bytes, which it closes afterwards.
 func inBuffer(f func(w *world, b *buffer.Buffer)) func(w *world) {
 	return func(w *world) {
 		b := buffer.New(w.a, nil)

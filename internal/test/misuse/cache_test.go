@@ -19,13 +19,13 @@ var (
 	keptWrite = caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free"))
 )
 
-// lentWrite is how a write to what a call lends is detected.
+// lentWrite is the detection of a write to memory that a call lends to a function.
 func lentWrite(call string) caught {
 	h := panics(call + ": the function has written to byte 0 of ")
 	return caught{guard: h, poison: h, asan: h}.andInTests(h)
 }
 
-// inCache runs a program in a cache that has cacheValue, and closes that.
+// inCache runs a program in a cache with cacheValue, which it closes afterwards.
 func inCache(f func(w *world, c *cache.Cache)) func(w *world) {
 	return withCache(cache.Options{}, f)
 }
@@ -40,19 +40,19 @@ func withCache(o cache.Options, f func(w *world, c *cache.Cache)) func(w *world)
 	}
 }
 
-// makes runs a program of a constructor's call.
+// makes returns a program that calls a constructor.
 func makes(o *cache.Options) func(w *world) {
 	return func(w *world) { cache.New(w.a, o).Close() }
 }
 
-// viewMany views so often that the quarantine of a heap has other blocks.
+// viewMany calls View until the heap's quarantine has replaced its blocks.
 func viewMany(c *cache.Cache) {
 	for range 4 << 20 / lentBytes {
 		c.View(cacheKey, func(cache.Entry) {})
 	}
 }
 
-// evicting runs a program in a cache with that OnEvict, which is called.
+// evicting runs a program with a cache whose OnEvict is f. The program makes the cache evict.
 func evicting(f func(w *world, key []byte, e cache.Entry), end func(w *world)) func(w *world) {
 	return func(w *world) {
 		c := cache.New(w.a, &cache.Options{MaxBytes: cache.MinBytes, OnEvict: func(key []byte, e cache.Entry, _ cache.Reason) { f(w, key, e) }})
@@ -66,7 +66,7 @@ func evicting(f func(w *world, key []byte, e cache.Entry), end func(w *world)) f
 
 var evictKept []byte
 
-// decoding runs a program in a cache of a type, which decodes a value by f.
+// decoding runs a program with a typed cache that decodes its values with f.
 func decoding(f func(w *world, b []byte), end func(w *world)) func(w *world) {
 	return func(w *world) {
 		c := cache.NewOf(w.a, &cache.OfOptions[int, []byte]{Options: cache.Options{MaxBytes: cache.MinBytes}, Values: &cache.Codec[[]byte]{
@@ -135,7 +135,7 @@ var cachePrograms = []program{
 		}),
 		inCache(func(w *world, c *cache.Cache) {
 			for key, e := range c.All() {
-				key[0], e.Value[0] = 2, 2 // its own
+				key[0], e.Value[0] = 2, 2 // All yields copies
 			}
 		})},
 	{"read of the key of OnEvict after the call", keptRead,

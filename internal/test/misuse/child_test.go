@@ -16,8 +16,8 @@ import (
 	"github.com/freehold-go/freehold/track"
 )
 
-// What may end the process runs in one of its own: whatever is not promised may
-// do anything there, but not hang.
+// Mistakes that may end the process run in a child process. Without a promise the child may do
+// anything but hang.
 func TestPromisesInChildren(t *testing.T) {
 	mayStartChildren(t)
 	each(t, func(t *testing.T, p program) {
@@ -32,7 +32,7 @@ func TestPromisesInChildren(t *testing.T) {
 	})
 }
 
-// Each mode of FREEHOLD_DEBUG holds its promises, and finds no twin guilty.
+// Each mode of FREEHOLD_DEBUG keeps its promises and reports no twin.
 func TestModes(t *testing.T) {
 	mayStartChildren(t)
 	if race || asan || modeHere != "" {
@@ -52,8 +52,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// The collector runs all the time and destroys what it frees: what is promised
-// holds there too, and twins are still innocent.
+// The collector runs all the time and overwrites freed memory. The promises hold, and no twin is
+// reported.
 func TestHostileCollector(t *testing.T) {
 	mayStartChildren(t)
 	if testing.Short() && (race || asan) {
@@ -68,7 +68,7 @@ func TestHostileCollector(t *testing.T) {
 const (
 	modeVariable  = "FREEHOLD_DEBUG"
 	childVariable = "FREEHOLD_MISUSE"
-	childTimeout  = 5 * time.Minute // longer than a machine stands still
+	childTimeout  = 5 * time.Minute // longer than a machine may stall
 )
 
 func mayStartChildren(t *testing.T) {
@@ -77,10 +77,10 @@ func mayStartChildren(t *testing.T) {
 	}
 }
 
-// modeHere is the mode of this process.
+// modeHere is the FREEHOLD_DEBUG mode of this process.
 var modeHere = os.Getenv(modeVariable)
 
-// start runs the test binary in a process of its own.
+// start runs the test binary in a child process.
 func start(t *testing.T, name string, args []string, env ...string) (out string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
 	defer cancel()
@@ -99,7 +99,7 @@ const (
 	faultMark = "outcome: fault "
 )
 
-// runChild runs a program's bug in a process of its own.
+// runChild runs a program's bug in a child process.
 func runChild(t *testing.T, p program) (o outcome) {
 	o.output, _ = start(t, p.mistake, []string{"-test.run=^TestChild$"})
 	for line := range strings.Lines(o.output) {
@@ -111,7 +111,7 @@ func runChild(t *testing.T, p program) (o outcome) {
 	return o
 }
 
-// TestChild is what runs in a child.
+// TestChild runs one program's bug in a child process.
 func TestChild(t *testing.T) {
 	name := os.Getenv(childVariable)
 	if name == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/freehold-go/freehold/vector"
 )
 
-// A copy of an allocator or a container is a second owner of the same blocks. go vet reports one
-// where a field has Lock and Unlock, as a mutex does.
+// A copy of an allocator or a container is a second owner of the same blocks. go vet reports the
+// copy if a field has Lock and Unlock methods, as a mutex does.
 func TestVetFindsCopies(t *testing.T) {
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[freehold.Heap](),
@@ -52,7 +52,7 @@ func TestVetFindsCopies(t *testing.T) {
 	}
 }
 
-// holdsLock looks for what vet's copylocks looks for.
+// holdsLock reports whether vet's copylocks check finds a lock in a type.
 func holdsLock(of reflect.Type) bool {
 	if reflect.PointerTo(of).Implements(reflect.TypeFor[sync.Locker]()) {
 		return true

@@ -5,10 +5,10 @@ import (
 	"github.com/freehold-go/freehold/hashmap"
 )
 
-// late is how a write to a block of a heap after its Free is detected.
+// late is the detection of a write to a heap's block after its Free.
 var late = caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free"))
 
-// inMap runs a program with a map of numbers, and closes that.
+// inMap runs a program with a map of numbers, which it closes afterwards.
 func inMap(f func(w *world, m *hashmap.Map[int, int])) func(w *world) {
 	return func(w *world) {
 		m := hashmap.New[int, int](w.a, nil)
@@ -17,7 +17,7 @@ func inMap(f func(w *world, m *hashmap.Map[int, int])) func(w *world) {
 	}
 }
 
-// inTexts runs a program with a map that has text 1, and closes that.
+// inTexts runs a program with a map that holds text 1, which it closes afterwards.
 func inTexts(f func(w *world, m *hashmap.Map[int, string])) func(w *world) {
 	return func(w *world) {
 		m := hashmap.New[int, string](w.a, nil)
@@ -27,7 +27,7 @@ func inTexts(f func(w *world, m *hashmap.Map[int, string])) func(w *world) {
 	}
 }
 
-// inShards runs a program with a map for any goroutine, and closes that.
+// inShards runs a program with a map for several goroutines, which it closes afterwards.
 func inShards(f func(w *world, m *hashmap.Shared[int, int])) func(w *world) {
 	return func(w *world) {
 		m := hashmap.NewShared[int, int](w.a, nil)

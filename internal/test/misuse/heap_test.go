@@ -5,7 +5,7 @@ import "github.com/freehold-go/freehold"
 const (
 	small = 100
 	large = 100000
-	class = 112 // a block size of a heap: such a block has no spare bytes
+	class = 112 // a size class of a heap: a block of this size has no spare bytes
 )
 
 var heapPrograms = []program{
@@ -35,7 +35,7 @@ var heapPrograms = []program{
 		func(w *world) {
 			b := w.alloc(small)
 			atOnce(func() { w.a.Free(b) }, func() { w.a.Free(b) })
-			live := map[uintptr]bool{} // nobody noticed: then the block has one owner at most
+			live := map[uintptr]bool{} // not detected: then the block must have one owner
 			for range 1000 {
 				p := addrOf(w.alloc(small))
 				if live[p] {

@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/intern"
 )
 
-// inStrings runs a program with a set of strings, and closes that.
+// inStrings runs a program with a set of strings, which it closes afterwards.
 func inStrings(f func(w *world, s *intern.Strings)) func(w *world) {
 	return func(w *world) {
 		s := intern.New(w.a, nil)
@@ -17,7 +17,7 @@ func inStrings(f func(w *world, s *intern.Strings)) func(w *world) {
 	}
 }
 
-// inCounted runs a program with a set of strings that counts references, and closes that.
+// inCounted runs a program with a reference-counted set of strings, which it closes afterwards.
 func inCounted(f func(w *world, s *intern.Strings)) func(w *world) {
 	return func(w *world) {
 		s := intern.New(w.a, &intern.Options{RefCounts: true})
@@ -26,7 +26,8 @@ func inCounted(f func(w *world, s *intern.Strings)) func(w *world) {
 	}
 }
 
-// inSharedStrings runs a program with a set of strings for any goroutine, and closes that.
+// inSharedStrings runs a program with a set of strings for several goroutines, which it closes
+// afterwards.
 func inSharedStrings(f func(w *world, s *intern.Shared)) func(w *world) {
 	return func(w *world) {
 		s := intern.NewShared(w.a, nil)
@@ -38,10 +39,10 @@ func inSharedStrings(f func(w *world, s *intern.Shared)) func(w *world) {
 // enter interns a string.
 func enter(s *intern.Strings, v string) intern.ID { return freehold.Must(s.Intern(v)) }
 
-// long is a string that has a block of its own.
+// long is a string with a block of its own.
 var long = strings.Repeat("long ", 100)
 
-// numbers interns strings.
+// numbers interns 100 strings.
 func numbers(s interface {
 	Intern(v string) (intern.ID, error)
 }) {

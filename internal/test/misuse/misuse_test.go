@@ -1,10 +1,10 @@
-// Programs, and how they are run.
+// Programs, and where they run:
 //
-//	promised here, as a panic or an error  in this process
-//	anything else, that may end a process  each in a child, with a timeout
-//	twins                                  in this process
-//	all that is promised, once more        in one child with a hostile collector
-//	all of this in the plain build         in a child for each mode of FREEHOLD_DEBUG
+//	bugs that are promised to panic or fail   in this process
+//	other bugs, which may end a process       in a child process each, with a timeout
+//	twins                                     in this process
+//	promised bugs and twins, once more        in one child with a hostile collector
+//	all of this, in the plain build           in a child for each mode of FREEHOLD_DEBUG
 
 package misuse
 
@@ -23,7 +23,7 @@ import (
 	"github.com/freehold-go/freehold/track"
 )
 
-// A program makes one mistake, and its twin does the same without it.
+// A program makes one mistake. Its twin does the same without the mistake.
 type program struct {
 	mistake string
 	caught  caught
@@ -31,13 +31,13 @@ type program struct {
 	twin    func(w *world)
 }
 
-// A family is programs about one part of freehold.
+// A family is the programs about one part of freehold.
 type family struct {
 	name     string
 	programs []program
 }
 
-// families is all programs, in the order of docs/reliability.md.
+// families holds all programs, in the order of docs/reliability.md.
 var families = []family{
 	{"Blocks of a Heap, and of Pages", heapPrograms},
 	{"Malloc and FreePointer", pointerPrograms},
@@ -59,21 +59,21 @@ var families = []family{
 	{"The memory itself", memoryPrograms},
 }
 
-// A world is what a program has. The program may set err or no.
+// A world is the memory of a program and its results. The program may set err or no.
 type world struct {
 	heap *freehold.Heap
 	a    freehold.Allocator // heap, or the one of alloctest
-	err  error              // that the guilty call returned
-	no   bool               // it answered false, or nil
-	sink byte               // keeps what is read from being optimized away
+	err  error              // from the guilty call
+	no   bool               // the guilty call returned false or nil
+	sink byte               // keeps reads from being optimized away
 }
 
 // alloc returns a block of w.a.
 func (w *world) alloc(size int) []byte { return freehold.Must(w.a.Alloc(size, 8)) }
 
-// again returns a block of w.a in the memory of b, which was freed.
+// again allocates blocks until one has the memory of b, which was freed, and returns it.
 func (w *world) again(b []byte) []byte {
-	w.heap.Trim() // no processor's cache has it
+	w.heap.Trim() // empties the processors' caches
 	var taken [][]byte
 	c := retake(b, func() []byte {
 		taken = append(taken, w.alloc(len(b)))
@@ -85,7 +85,7 @@ func (w *world) again(b []byte) []byte {
 	return c
 }
 
-// retake allocates until it has b's memory once more; it gives up some time.
+// retake allocates until it gets b's memory again. After 10,000 blocks it gives up.
 func retake(b []byte, alloc func() []byte) []byte {
 	c := alloc()
 	for n := 0; addrOf(c) != addrOf(b) && n < 10000; n++ {
@@ -94,8 +94,8 @@ func retake(b []byte, alloc func() []byte) []byte {
 	return c
 }
 
-// touch reads and writes each byte of b. The race detector may miss one race of
-// two goroutines that are in step; of a hundred it finds one.
+// touch reads and writes each byte of b. The race detector may miss one race of two goroutines
+// in lockstep, but not a hundred.
 func touch(b []byte) {
 	for i := range b {
 		b[i]++
@@ -111,14 +111,14 @@ func (w *world) look(b []byte) {
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// at returns the byte at an offset from p, in its block or not.
+// at returns the byte at an offset from p, inside or outside of its block.
 func at(p unsafe.Pointer, offset int) *byte { return (*byte)(unsafe.Add(p, offset)) }
 
-// atOnce runs both in goroutines that know nothing of each other. What one of
-// them panics with, the caller panics with.
+// atOnce runs f and g in two unsynchronized goroutines. If one panics, atOnce panics with the
+// same value.
 //
-// Neither goroutine ends before the other has done its part: the race detector
-// may take one that begins then for the same.
+// Neither goroutine ends before the other is done: the race detector may take a goroutine that
+// starts after the end of another for the same one.
 func atOnce(f, g func()) {
 	done, end := make(chan any, 2), make(chan bool)
 	for _, call := range []func(){f, g} {
@@ -140,18 +140,18 @@ func atOnce(f, g func()) {
 	}
 }
 
-// An outcome is what came of a program.
+// An outcome is the result of a program.
 type outcome struct {
 	world
 	panicked  string
 	faulted   bool
-	explained string // what Explain knows of the fault
-	pointers  string // that CheckPointers found in the heap
-	output    string // of its process
-	reports   string // of its test
+	explained string // the result of Explain for the fault
+	pointers  string // the findings of CheckPointers in the heap
+	output    string // of the program's process
+	reports   string // of the program's test
 }
 
-// run runs one half of a program. inTests says where the blocks come from.
+// run runs one half of a program. If inTests, its blocks come from alloctest.New.
 func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 	o.heap = freehold.NewHeap(&freehold.HeapOptions{Name: "guilty"})
 	o.a = o.heap
@@ -172,7 +172,7 @@ func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 		}()
 		half(&o.world)
 		if modeHere == "poison" && !isClosed(o.heap) {
-			o.heap.Trim() // ends the quarantine, which finds late writes
+			o.heap.Trim() // this ends the quarantine, which finds late writes
 		}
 	}()
 	o.pointers = goPointers(t, o.heap)
@@ -183,10 +183,10 @@ func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 	return o
 }
 
-// isClosed reports whether a heap is closed: it alone prints as such.
+// isClosed reports whether a heap is closed: only a closed heap prints ": closed".
 func isClosed(h *freehold.Heap) bool { return strings.HasSuffix(h.String(), ": closed") }
 
-// goPointers returns what CheckPointers finds, a line each.
+// goPointers returns the findings of CheckPointers, one a line.
 func goPointers(t testing.TB, h *freehold.Heap) string {
 	all, err := track.CheckPointers(h)
 	if canCheckPointers = !errors.Is(err, errors.ErrUnsupported); err != nil && canCheckPointers {
@@ -201,7 +201,7 @@ func goPointers(t testing.TB, h *freehold.Heap) string {
 
 var canCheckPointers bool
 
-// recorder is a testing.TB that notes failures.
+// recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -225,8 +225,8 @@ func each(t *testing.T, check func(t *testing.T, p program)) {
 	}
 }
 
-// Every promise of this build that leaves the process alive, and the heap too:
-// after the mistake it works on.
+// The bug of each promise that leaves the process alive is detected, and the heap works
+// afterwards.
 func TestPromises(t *testing.T) {
 	each(t, func(t *testing.T, p program) {
 		if h := p.caught.here(); !h.inChild() {
@@ -244,8 +244,8 @@ func TestPromises(t *testing.T) {
 	})
 }
 
-// worksOn checks that a heap still gives and takes blocks, unless it is closed,
-// and closes it.
+// worksOn checks that a heap still allocates and frees, unless it is closed. Then it closes the
+// heap.
 func worksOn(t *testing.T, h *freehold.Heap) {
 	defer h.Close()
 	defer func() {
@@ -269,7 +269,7 @@ func worksOn(t *testing.T, h *freehold.Heap) {
 	h.Trim()
 }
 
-// No twin is found guilty of anything, and none leaves a block behind.
+// No twin is reported, and none leaves a live block.
 func TestTwins(t *testing.T) {
 	each(t, func(t *testing.T, p program) {
 		o := run(t, p.twin, false)

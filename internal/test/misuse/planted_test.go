@@ -1,5 +1,5 @@
-// Planted mistakes: a program that is built and run as a user's would be, and what each mode
-// says of it, with file and line.
+// Planted mistakes: a program that is built and run like a user's, and the report of each mode
+// with file and line.
 
 package misuse
 
@@ -59,7 +59,7 @@ func TestPlantedMistakesAreReportedWithTheirLine(t *testing.T) {
 			}
 			cmd := exec.Command(program, tt.mistake)
 			cmd.Env = append(os.Environ(), modeVariable+"="+tt.mode)
-			out, err := cmd.CombinedOutput() // some end with a status, and some not
+			out, err := cmd.CombinedOutput() // some programs end with a status of failure
 			line := fmt.Sprintf("main.go:%d", lineOf(t, string(text), "// "+tt.mistake+"\n"))
 			if !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), line+"\n") && !strings.Contains(string(out), line+" ") {
 				t.Errorf("want %q and %s; %v:\n%s", tt.want, line, err, out)

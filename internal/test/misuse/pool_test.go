@@ -9,7 +9,7 @@ import (
 
 type value [8]int64 // 64 bytes
 
-// inPool runs a program in a pool of values, and closes that.
+// inPool runs a program in a pool of values, which it closes afterwards.
 func inPool(f func(w *world, p *pool.Pool[value])) func(w *world) { return inPoolOf(f, nil) }
 
 // inSmallPool is inPool with a pool of one value.
@@ -25,7 +25,7 @@ func inPoolOf(f func(w *world, p *pool.Pool[value]), o *pool.Options) func(w *wo
 	}
 }
 
-// inBlocks runs a program in a pool of blocks, and closes that.
+// inBlocks runs a program in a pool of blocks, which it closes afterwards.
 func inBlocks(f func(w *world, p *pool.Blocks)) func(w *world) {
 	return func(w *world) {
 		p := pool.NewBlocks(w.a, small, 8, nil)
@@ -66,7 +66,7 @@ var poolPrograms = []program{
 		inPool(func(w *world, p *pool.Pool[value]) {
 			v := get(p)
 			atOnce(func() { p.Put(v) }, func() { p.Put(v) })
-			live := map[*value]bool{} // nobody noticed: then the value has one owner at most
+			live := map[*value]bool{} // not detected: then the value must have one owner
 			for range 1000 {
 				v := get(p)
 				if live[v] {

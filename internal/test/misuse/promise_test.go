@@ -10,30 +10,30 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// caught says how a mistake is detected. The zero how of a build is no promise. A mode, and
-// the build with -asan, detect what the plain build does, unless there is a how for them.
-// inTests is neither: the blocks are from alloctest.New then.
+// caught has the detection of a mistake in each build and mode. A build with a zero how promises
+// nothing. A mode with a zero how, and the build with -asan, detect it as the plain build does.
+// inTests is for blocks from alloctest.New.
 type caught struct {
 	plain, race how // builds
-	asan        how // a build that is like a mode
+	asan        how // a build, with the plain build's detection if zero
 	inTests     how
 
 	poison, guard, leak how // modes: values of FREEHOLD_DEBUG
 }
 
-// always is what every build promises.
+// always returns a promise of every build.
 func always(h how) caught { return caught{plain: h, race: h} }
 
-// inDebugModes is what each mode promises that looks for mistakes, and the build with -asan.
+// inDebugModes returns a promise of each debug mode and of the build with -asan.
 func inDebugModes(h how) caught { return caught{poison: h, guard: h, leak: h, asan: h} }
 
-// andInTests adds what a test sees that takes its blocks from alloctest.New.
+// andInTests adds the detection in tests with blocks from alloctest.New.
 func (c caught) andInTests(h how) caught {
 	c.inTests = h
 	return c
 }
 
-// in is what a mode promises whose how is h.
+// in returns the promise of a mode with the given how: the plain build's if it is zero.
 func (c caught) in(h how) how {
 	if h == (how{}) {
 		return c.plain
@@ -41,7 +41,7 @@ func (c caught) in(h how) how {
 	return h
 }
 
-// A column is a build or a mode, in the table.
+// A column is a build or a mode, a column of the table.
 type column struct {
 	name    string
 	promise func(c caught) how
@@ -56,7 +56,7 @@ var columns = []column{
 	{"race", func(c caught) how { return c.race }},
 }
 
-// A mode is a value of FREEHOLD_DEBUG that programs are run with, in the plain build.
+// A mode is a value of FREEHOLD_DEBUG under which the programs run, in the plain build.
 type mode struct {
 	variable string
 	promise  func(c caught) how
@@ -68,7 +68,7 @@ var modes = []mode{
 	{"leak", func(c caught) how { return c.in(c.leak) }},
 }
 
-// here is the promise for this build, or in this mode.
+// here returns the promise for this build or mode.
 func (c caught) here() how {
 	switch {
 	case race:
@@ -87,7 +87,7 @@ func (c caught) here() how {
 // A how is a way to detect a mistake.
 type how struct {
 	kind  kind
-	words string // which the message contains
+	words string // a part of the message
 }
 
 type kind string
@@ -99,16 +99,16 @@ const (
 	anError     kind = "error"
 	aNo         kind = "false"                // the guilty call's answer
 	aNil        kind = "nil"                  // likewise
-	contained   kind = "panic, or no harm"    // a matter of nanoseconds which of them
-	noHarm      kind = "no harm"              // the mistake is none in this mode
+	contained   kind = "panic, or no harm"    // which of the two depends on nanoseconds
+	noHarm      kind = "no harm"              // the mistake is harmless in this mode
 	aFault      kind = "fault"                // at the guilty instruction
-	guardReport kind = "guard report"         // Explain's, of a fault at the guilty instruction
-	leakReport  kind = "leak report"          // AtExit's, with the stack
-	raceReport  kind = "race report"          // the race detector's
+	guardReport kind = "guard report"         // of Explain, for a fault at the guilty instruction
+	leakReport  kind = "leak report"          // of AtExit, with the stack
+	raceReport  kind = "race report"          // of the race detector
 	raceOrPanic kind = "race report or panic" // whichever is first
-	asanReport  kind = "asan report"          // the address sanitizer's
-	goPointer   kind = "CheckPointers"        // finds it
-	testFails   kind = "test fails"           // by the time that it ends
+	asanReport  kind = "asan report"          // of the address sanitizer
+	goPointer   kind = "CheckPointers"        // in the findings of CheckPointers
+	testFails   kind = "test fails"           // at its end at the latest
 )
 
 func panics(words string) how  { return how{aPanic, words} }
@@ -130,7 +130,7 @@ var (
 	sanitized     = how{kind: asanReport}
 )
 
-// inChild reports whether a promise is about a process as a whole.
+// inChild reports whether the program must run in a child process.
 func (h how) inChild() bool {
 	switch h.kind {
 	case notPromised, aFault, leakReport, raceReport, raceOrPanic, asanReport:
@@ -139,7 +139,7 @@ func (h how) inChild() bool {
 	return false
 }
 
-// fault says what is wrong with an outcome where h is promised, "" if nothing.
+// fault describes how an outcome breaks the promise h; "" means not at all.
 func (h how) fault(o outcome) string {
 	isOurs := strings.HasPrefix(o.panicked, "freehold: ")
 	raced := strings.Contains(o.output, "WARNING: DATA RACE")

@@ -2,7 +2,7 @@ package misuse
 
 import "github.com/freehold-go/freehold/arena"
 
-// inShared runs a program in a shared arena, and closes that.
+// inShared runs a program in a shared arena, which it closes afterwards.
 func inShared(f func(w *world, s *arena.Shared)) func(w *world) {
 	return func(w *world) {
 		s := arena.NewShared(w.a, nil)
@@ -69,7 +69,7 @@ var sharedPrograms = []program{
 			g := s.Enter()
 			b := take(s)
 			s.Reset()
-			c := retake(b, func() []byte { return take(s) }) // in vain
+			c := retake(b, func() []byte { return take(s) }) // it must not find b
 			atOnce(func() { w.look(b) }, func() { touch(c) })
 			g.Leave()
 		})},

@@ -1,8 +1,8 @@
-// The tables of docs/reliability.md and README.md are written from the programs:
+// The programs generate the tables of docs/reliability.md and README.md:
 //
 //	go test ./internal/test/misuse -run Tables -update
 //
-// The last column is from docs/vet.md, which package analysis writes from the same programs.
+// The last column comes from docs/vet.md. Package analysis generates it from the same programs.
 
 package misuse
 
@@ -82,7 +82,7 @@ var short = []string{
 	"two goroutines write to one block",
 }
 
-// detects is whether and how a program's mistake is detected, by column.
+// detects returns the cells of a program's row: how each column detects its mistake.
 func (p program) detects(vet map[string]string) []string {
 	var cells []string
 	for _, c := range columns {
@@ -109,7 +109,7 @@ func head(first string) string {
 	return row(append([]string{first}, heads()...)...) + strings.Repeat("|---", len(heads())+1) + "|\n"
 }
 
-// table returns docs/reliability.md. vet are the analyzers that report a mistake.
+// table returns docs/reliability.md. vet has the analyzer that reports each mistake.
 func table(vet map[string]string) string {
 	var s strings.Builder
 	s.WriteString(tableHead)
@@ -184,13 +184,12 @@ func TestTablesAreUpToDate(t *testing.T) {
 	compare(t, shortPath, text, strings.Replace(text, old, marked("misuse", shortTable(t, vet)), 1))
 }
 
-// marked returns text between the marks of a name.
+// marked returns text between the named marks.
 func marked(name, text string) string {
 	return "<!-- " + name + " -->\n" + text + "<!-- end of " + name + " -->\n"
 }
 
-// between returns what is between the marks of a name in a page, with the marks and
-// without.
+// between returns the text between the named marks of a page, with and without the marks.
 func between(t *testing.T, path, page, name string) (with, without string) {
 	t.Helper()
 	begin, end, _ := strings.Cut(marked(name, "\x00"), "\x00")
@@ -206,12 +205,12 @@ func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Skip(err) // the sources are not here
+		t.Skip(err) // the sources are not available
 	}
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// compare compares a page with what it must be, or writes it.
+// compare checks that a page equals want, or with -update writes it.
 func compare(t *testing.T, path, is, want string) {
 	t.Helper()
 	switch {
@@ -225,7 +224,7 @@ func compare(t *testing.T, path, is, want string) {
 	}
 }
 
-// Mistakes are named once, so that a name finds one program.
+// No two programs share a name.
 func TestNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range families {

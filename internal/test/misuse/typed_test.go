@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// What holds a Go pointer, and what is stored instead.
+// Types with Go pointers, and the off-heap type to store instead of each.
 type (
 	named   struct{ key string }
 	kept    struct{ key freehold.String }
@@ -105,7 +105,7 @@ var typedPrograms = []program{
 		},
 		func(w *world) {
 			s := freehold.Must(freehold.MakeSlice[int](w.a, 9))
-			freehold.FreeSlice(w.a, slices.Insert(s[:8], 4, 1)) // within its capacity
+			freehold.FreeSlice(w.a, slices.Insert(s[:8], 4, 1)) // within the slice's capacity
 		}},
 	{"Append, beyond its capacity, to a slice that the built-in append has moved", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
 		func(w *world) {

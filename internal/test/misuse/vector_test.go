@@ -5,7 +5,7 @@ import (
 	"github.com/freehold-go/freehold/vector"
 )
 
-// inVector runs a program with a vector of ten numbers, and closes that.
+// inVector runs a program with a vector of ten numbers, which it closes afterwards.
 func inVector(f func(w *world, v *vector.Vector[int])) func(w *world) {
 	return func(w *world) {
 		v := vector.New[int](w.a, nil)
@@ -15,7 +15,7 @@ func inVector(f func(w *world, v *vector.Vector[int])) func(w *world) {
 	}
 }
 
-// inChunked runs a program with a vector of ten numbers that do not move, and closes that.
+// inChunked runs a program with a chunked vector of ten numbers, which it closes afterwards.
 func inChunked(f func(w *world, c *vector.Chunked[int])) func(w *world) {
 	return func(w *world) {
 		c := vector.NewChunked[int](w.a, nil)

@@ -5,7 +5,7 @@ import (
 	"github.com/freehold-go/freehold/arena"
 )
 
-// unowned hides that an allocator is an Owner.
+// unowned hides the Owner methods of an allocator.
 type unowned struct{ freehold.Allocator }
 
 var wrapperPrograms = []program{

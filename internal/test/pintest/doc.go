@@ -1,3 +1,3 @@
-// Package pintest has the tests that packages with a pin.Table share: see leaves.go, and, of
-// assembly, slots_amd64.go.
+// Package pintest has the tests that packages with a pin.Table share: leaves.go, and
+// slots_amd64.go for assembly.
 package pintest

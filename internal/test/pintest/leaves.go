@@ -10,9 +10,10 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// LeavesTakeNoPins tests that each function in plain is another than that in pinned, both
-// structs of functions, if and only if there is no obstacle; and that the compiler adds no calls
-// to leaves, unless it is told to by a flag. Then it may add them to some.
+// LeavesTakeNoPins compares plain and pinned, two structs of functions. If there is no obstacle
+// to plain leaves, each function in plain must differ from the one in pinned; otherwise they
+// must be equal. It also checks that the compiler adds no calls to leaves, unless a flag tells
+// it to: then it may add them to some.
 func LeavesTakeNoPins(t *testing.T, plain, pinned any) {
 	got, want, obstacle := reflect.ValueOf(plain), reflect.ValueOf(pinned), pin.Obstacle()
 	compiler := strings.HasPrefix(obstacle, "the compiler")
@@ -27,8 +28,8 @@ func LeavesTakeNoPins(t *testing.T, plain, pinned any) {
 	}
 }
 
-// instrumented reports whether flags tell the compiler to change functions, or the test is for
-// coverage or fuzzing.
+// instrumented reports whether flags make the compiler instrument functions, or the test runs
+// for coverage or fuzzing.
 func instrumented() bool {
 	if f := flag.Lookup("test.fuzz"); testing.CoverMode() != "" || f != nil && f.Value.String() != "" {
 		return true

@@ -20,8 +20,9 @@ func TestAddressSanitizerReports(t *testing.T) { testPrograms(t, "asan_test.go")
 
 var address = regexp.MustCompile(` at pc (0x[0-9a-f]+) `)
 
-// guilty returns the line of the access in the report of a child. go test makes programs
-// without the tables that the sanitizer reads, but the child is the same program as this.
+// guilty returns the line of the access in a child's report. go test builds programs without the
+// tables that the sanitizer reads, so guilty looks the address up in this process: the child
+// runs the same program.
 func guilty(report string) string {
 	found := address.FindStringSubmatch(report)
 	if found == nil {
@@ -308,7 +309,7 @@ var programs = []program{
 			g.Close()
 			sink = *at(b, 5) // bug: read after Free, another heap's Close between
 		},
-		twin: func() { // the addresses of closed heaps are used again
+		twin: func() { // the addresses of closed heaps are reused
 			for range 3 {
 				h := newHeap()
 				for i := range 300 {

@@ -1,3 +1,3 @@
 // Package sanitizers has programs with one mistake each, which builds with -race or -asan must
-// report, and correct twins of them. It has tests only.
+// report, and their correct twins. It has only tests.
 package sanitizers

@@ -1,6 +1,6 @@
 //go:build race || asan
 
-// Programs: each runs as a child, whose output is the report.
+// Programs: each runs in a child process, and its output is the report.
 
 package sanitizers
 
@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// A program does one thing wrong, on the line that ends with "// bug: " and its name, and
-// twin the same right.
+// A program makes one mistake, on the line that ends with "// bug: " and its name. Its twin does
+// the same without the mistake.
 type program struct {
 	name    string
 	do      func()
 	twin    func()
-	inCopy  bool // the access is inside copy, so the report may not have its line
+	inCopy  bool // the access is inside copy, so the report may lack its line
 	reports string
 }
 
@@ -45,8 +45,7 @@ const (
 	theEnd     = "no report so far"
 )
 
-// lines returns the lines of the bugs in a source file of this package, as reports have
-// them.
+// lines returns the lines of the bugs in a source file of this package, in the form of reports.
 func lines(t *testing.T, file string) map[string]string {
 	source, err := os.ReadFile(file)
 	if err != nil {

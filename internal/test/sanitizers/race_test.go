@@ -14,7 +14,7 @@ import (
 
 func TestRaceDetectorReports(t *testing.T) { testPrograms(t, "race_test.go") }
 
-// guilty returns a report, which has the lines of the accesses.
+// guilty returns the whole report, which has the lines of the accesses.
 func guilty(report string) string { return report }
 
 const race = "WARNING: DATA RACE"
@@ -29,7 +29,7 @@ func both(f, g func()) {
 
 func alloc(a freehold.Allocator, size int) []byte { return freehold.Must(a.Alloc(size, 8)) }
 
-// The race detector may miss one race of two goroutines in step, but not all of these.
+// The race detector may miss one race of two goroutines in lockstep, but not all of these.
 type counters [100]int
 
 var programs = []program{
@@ -93,7 +93,7 @@ var programs = []program{
 			}
 			both(write, write)
 		},
-		twin: func() { // one goroutine puts what another got
+		twin: func() { // one goroutine puts the values that the other got
 			p := pool.New[counters](freehold.Default(), nil)
 			pass := make(chan *counters)
 			both(func() {
@@ -112,8 +112,8 @@ var programs = []program{
 		}},
 	{name: "a block after its Free, beside its next owner", reports: race,
 		do: func() {
-			// Of accesses in this order the detector finds all, or none if it has counted an
-			// odd number of its events before them. So there are some of either.
+			// The detector finds all accesses in this order, or none if it has counted an odd
+			// number of events before them. So the program makes each number from 0 to 7.
 			for events := range 8 {
 				h := freehold.NewHeap(nil)
 				b := alloc(h, 1000)
@@ -123,7 +123,7 @@ var programs = []program{
 						new(atomic.Int64).Add(1)
 					}
 					h.Free(b)
-					h.Trim() // no cache has it
+					h.Trim() // empties the caches
 					close(freed)
 					for i := range b {
 						b[i] = 1 // bug: a block after its Free, beside its next owner
@@ -141,7 +141,7 @@ var programs = []program{
 				})
 			}
 		},
-		twin: func() { // one goroutine frees what another allocated, and both get it again
+		twin: func() { // one goroutine frees the other's blocks, and both get them again
 			h := freehold.NewHeap(nil)
 			pass := make(chan []byte)
 			both(func() {

@@ -1,3 +1,3 @@
-// Package soak runs long random programs on every allocator: each must answer
-// rightly, and all of them must give the same bytes.
+// Package soak runs long random programs on every allocator. Each must answer correctly, and all
+// must return the same bytes.
 package soak

@@ -1,8 +1,7 @@
 // Programs: random calls on an allocator, made from a seed.
 //
-// What a program does depends on its seed alone and never on what an allocator
-// answers, so its digest, of all bytes that it read, must be the same on every
-// one of them. Memory that is undefined is never read.
+// A program depends only on its seed, never on an allocator's answers. So its digest, of all
+// bytes that it reads, must be the same on every allocator. It never reads undefined memory.
 
 package soak
 
@@ -16,11 +15,11 @@ import (
 )
 
 const (
-	roundCalls = 2000 // and then all blocks are freed
+	roundCalls = 2000 // then all blocks are freed
 	maxLive    = 200
 )
 
-// noise is what blocks are filled with, each from another place on.
+// noise is the data with which blocks are filled, each from another offset.
 var noise = func() []byte {
 	b := make([]byte, 3<<20)
 	r := rand.NewChaCha8([32]byte{1})
@@ -28,10 +27,10 @@ var noise = func() []byte {
 	return b
 }()
 
-// hashing is one for the whole process, so that digests compare.
+// hashing is one seed for the whole process, so digests can be compared.
 var hashing = maphash.MakeSeed()
 
-// A program has some live blocks, each full of noise.
+// A program holds live blocks, each filled with noise.
 type program struct {
 	a      freehold.Allocator
 	random *rand.Rand
@@ -42,10 +41,10 @@ type program struct {
 type held struct {
 	b     []byte
 	align int
-	from  int // where in noise its contents begin
+	from  int // the offset of its contents in noise
 }
 
-// run makes so many calls on a, and returns the digest. between is called when
+// run makes the given number of random calls on a and returns the digest. It calls between when
 // no block is live.
 func run(a freehold.Allocator, seed uint64, calls int, between func()) (digest uint64, err error) {
 	p := program{a: a, random: rand.New(rand.NewPCG(seed, 0))}
@@ -65,7 +64,7 @@ func run(a freehold.Allocator, seed uint64, calls int, between func()) (digest u
 	return p.digest, nil
 }
 
-// size is up to 256 bytes more often than not, and seldom up to 2 MiB.
+// size returns a random size: usually up to 256 bytes, rarely up to 2 MiB.
 func (p *program) size() int {
 	switch k := p.random.IntN(1000); {
 	case k < 600:
@@ -113,7 +112,7 @@ func (p *program) alloc(zeroed bool) error {
 	return p.hold(b, size, align)
 }
 
-// hold fills a block that a call has returned, and keeps it.
+// hold fills a block that a call has returned, and adds it to the live ones.
 func (p *program) hold(b []byte, size, align int) error {
 	if len(b) != size || cap(b) != size || b == nil {
 		return fmt.Errorf("%d bytes with a capacity of %d, where %d were asked for", len(b), cap(b), size)
@@ -124,7 +123,7 @@ func (p *program) hold(b []byte, size, align int) error {
 	return nil
 }
 
-// take takes a block from the live ones, and checks it.
+// take removes a block from the live ones and checks it.
 func (p *program) take(i int) (held, error) {
 	h, last := p.live[i], len(p.live)-1
 	p.live[i] = p.live[last]

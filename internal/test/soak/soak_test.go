@@ -17,7 +17,7 @@ var (
 	seedFlag  = flag.Uint64("seed", 1, "what the programs are made from; 0 for another one each time")
 )
 
-// goHeap is the reference: memory that is allocated and never freed by hand.
+// goHeap is the reference: Go memory, freed by the collector.
 type goHeap struct{}
 
 func (goHeap) Alloc(size, align int) ([]byte, error)    { return make([]byte, size), nil }
@@ -25,16 +25,15 @@ func (goHeap) Zeroed(size, align int) ([]byte, error)   { return make([]byte, si
 func (goHeap) Resize(b []byte, size int) ([]byte, bool) { return nil, false }
 func (goHeap) Free(b []byte)                            {}
 
-// A backend is an allocator. concurrent says that several programs may run on
-// one at once.
+// A backend is an allocator to test. If concurrent, several programs may use it at once.
 type backend struct {
 	name       string
 	concurrent bool
 	open       func(heap *freehold.Heap) (join func() user, close func())
 }
 
-// A user is what one program has of a backend: an allocator, what is to be done
-// between two rounds, when the program has no live block, and at the end.
+// A user is one program's view of a backend: an allocator, a function to call between two
+// rounds, when the program has no live block, and one to call at the end.
 type user struct {
 	freehold.Allocator
 	between, leave func()
@@ -42,7 +41,7 @@ type user struct {
 
 func nothing() {}
 
-// common is an allocator that all programs use alike.
+// common returns a backend's functions for one allocator that all programs share.
 func common(a freehold.Allocator, between, close func()) (join func() user, _ func()) {
 	return func() user { return user{a, between, nothing} }, close
 }
@@ -100,10 +99,10 @@ var backends = []backend{
 	}},
 }
 
-// exchanged is an arena that is another one from time to time.
+// exchanged is an arena that is replaced by another from time to time.
 type exchanged struct{ *arena.Arena }
 
-// Every allocator gives the same bytes to the same programs.
+// Every allocator returns the same bytes to the same program.
 func TestSameBytesEverywhere(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -134,8 +133,8 @@ func TestSameBytesEverywhere(t *testing.T) {
 	}
 }
 
-// run runs the programs, at once where that is allowed, and returns their
-// digests. In the end no memory is in use.
+// run runs the programs, concurrently if the backend allows it, and returns their digests. It
+// checks that no memory is in use in the end.
 func (b *backend) run(t *testing.T, seed uint64, calls, programs int) []uint64 {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -200,7 +199,7 @@ func (f *faulty) Resize(b []byte, size int) ([]byte, bool) {
 	return nil, false
 }
 
-// What is wrong with an allocator is found, and nothing is where nothing is.
+// Each defect is found, and an allocator without one passes.
 func TestDefectsAreFound(t *testing.T) {
 	for _, defect := range []string{"", "a block is handed out twice", "the last byte is not zero", "Resize loses what was there"} {
 		if _, err := run(&faulty{defect: defect}, 1, 3000, nothing); (err == nil) != (defect == "") {
@@ -209,7 +208,7 @@ func TestDefectsAreFound(t *testing.T) {
 	}
 }
 
-// The digest depends on the seed, and on nothing else.
+// The digest depends only on the seed.
 func TestDigestIsOfTheProgram(t *testing.T) {
 	digest := func(seed uint64) uint64 {
 		d, err := run(goHeap{}, seed, 3000, nothing)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Only tests count, not their subtests, and the output of those that fail is kept, that of
-// packages that do not build too.
+// Subtests do not count. The output of failed tests is kept, and so is the output of packages
+// that do not build.
 func TestTally(t *testing.T) {
 	events := `
 {"Action":"output","Package":"p","Test":"TestA","Output":"of A\n"}
