@@ -36,17 +36,17 @@ func main() {
 }
 
 func run(ctx context.Context, w io.Writer, mib, requests int, address string) error {
-	b, err := budget.Start(nil) // the container's limit, or a part of the machine's memory
+	b, err := budget.Start(nil) // the limit is the container's, or a part of the machine's memory
 	if err != nil {
 		return err
 	}
 	defer b.Stop()
 	process := b.Account()
-	defer process.Close() // and the tenants' below it
+	defer process.Close() // closes the tenants' accounts too
 	s := NewService(b, process, mib<<20)
 	defer s.Close()
 
-	l, err := net.Listen("tcp", address) // without an address on a free port
+	l, err := net.Listen("tcp", address) // a free port if address is ""
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func run(ctx context.Context, w io.Writer, mib, requests int, address string) er
 	go server.Serve(l)
 	defer server.Shutdown(context.Background()) // waits for requests
 
-	keys := mib << 20 / (4 << 10) * 2 // half of them fit
+	keys := mib << 20 / (4 << 10) * 2 // half of the values fit
 	if err := load(ctx, "http://"+l.Addr().String(), requests, keys); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func run(ctx context.Context, w io.Writer, mib, requests int, address string) er
 	return nil
 }
 
-// load has clients ask for keys of all tenants, and put the values that are not there.
+// load makes clients get values of all tenants, and put the missing ones.
 func load(ctx context.Context, url string, requests, keys int) error {
 	const clients = 8
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
@@ -84,7 +84,7 @@ func load(ctx context.Context, url string, requests, keys int) error {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
 			for n := i; n < requests && errs[i] == nil; n += clients {
-				key := min(random.IntN(keys), random.IntN(keys)) // low ones more often
+				key := min(random.IntN(keys), random.IntN(keys)) // lower keys are more frequent
 				errs[i] = use(ctx, client, url, tenants[random.IntN(len(tenants))], key)
 			}
 		})
@@ -93,13 +93,13 @@ func load(ctx context.Context, url string, requests, keys int) error {
 	return errors.Join(errs...)
 }
 
-// use asks for a key, and puts its value if there is none.
+// use gets a value, and puts it if it is missing.
 func use(ctx context.Context, client *http.Client, url, tenant string, key int) error {
 	at, want := fmt.Sprintf("%s/cache/%s/%d", url, tenant, key), valueOf(tenant, key)
 	status, value, err := do(ctx, client, http.MethodGet, at, nil)
 	if err == nil && status == http.StatusNotFound {
 		status, _, err = do(ctx, client, http.MethodPut, at, want)
-		if status == http.StatusNoContent || status == http.StatusInsufficientStorage { // a cache may go without
+		if status == http.StatusNoContent || status == http.StatusInsufficientStorage { // a cache may refuse a value
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func do(ctx context.Context, client *http.Client, method, url string, body []byt
 	return a.StatusCode, answer, err
 }
 
-// valueOf returns the value of a key: 1 to 8 KiB.
+// valueOf returns the value of a key, 1 to 8 KiB long.
 func valueOf(tenant string, key int) []byte {
 	line := fmt.Sprintf("%s %d\n", tenant, key)
 	return bytes.Repeat([]byte(line), (1024+key%7*1024)/len(line)+1)

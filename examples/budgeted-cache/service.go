@@ -50,8 +50,8 @@ func (s *Service) Close() {
 	}
 }
 
-// Handler serves the caches, and what operators look at: in a real service that would be on an
-// address of its own.
+// Handler serves the caches, and pages for operators. A real service would serve those on
+// another address.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /cache/{tenant}/{key}", s.get)
@@ -63,7 +63,8 @@ func (s *Service) Handler() http.Handler {
 
 func (s *Service) get(w http.ResponseWriter, r *http.Request) {
 	if c, ok := s.caches[r.PathValue("tenant")]; ok {
-		// A copy: a client that reads slowly would keep the cache's own memory from reuse in View.
+		// Get copies the value. With View, a slow client would delay the reuse of the cache's
+		// memory.
 		if value, ok := c.Get(nil, []byte(r.PathValue("key"))); ok {
 			_, _ = w.Write(value) // ignore clients that have disconnected
 			return

@@ -12,7 +12,7 @@ import (
 func TestService(t *testing.T) {
 	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process"})
 	defer process.Close()
-	s := NewService(nil, process, 4<<20) // without a budget nothing but the test makes pressure
+	s := NewService(nil, process, 4<<20) // without a budget only the test makes pressure
 	defer s.Close()
 	h := s.Handler()
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestService(t *testing.T) {
 	}
 }
 
-// The load gets right answers, both caches evict within their accounts, and nothing is left.
+// All answers are right, both caches evict within their accounts, and no memory is left.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), &out, 4, 4000, ""); err != nil {

@@ -20,7 +20,7 @@ import (
 
 const guide = "../../docs/debugging.md"
 
-// panicOf returns what f panics with, as a program prints it.
+// panicOf returns f's panic as a program prints it.
 func panicOf(f func()) string { return "panic: " + panics.Of(f) + "\n" }
 
 //go:noinline
@@ -98,8 +98,8 @@ var outputs = map[string]func(t *testing.T) string{
 	},
 }
 
-// shape returns a text without numbers other than those of lines, units and widths, and
-// without which of two accesses came first.
+// shape removes the numbers of a text, except numbers of lines, units and widths, and the order
+// of two racing accesses.
 func shape(text string) string {
 	text = regexp.MustCompile(`(main|_test)\.go:[0-9]+`).ReplaceAllStringFunc(text, strings.NewReplacer(
 		"0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j").Replace)
@@ -110,7 +110,7 @@ func shape(text string) string {
 	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), " ")
 }
 
-// The guide has what the tools print, but for numbers.
+// The guide quotes the output of the tools, numbers aside.
 func TestTheGuideIsUpToDate(t *testing.T) {
 	defer track.SetSampleRate(track.SetSampleRate(1))
 	cache := freehold.NewHeap(&freehold.HeapOptions{Name: "cache", MaxBytes: 8 << 20})
@@ -125,7 +125,7 @@ func TestTheGuideIsUpToDate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(guide)
 			if err != nil {
-				t.Skip(err) // the sources are not here
+				t.Skip(err) // the sources are not available
 			}
 			begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
 			head, rest, ok := strings.Cut(string(text), begin)

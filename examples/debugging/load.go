@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/budget"
 )
 
-// run makes changes until ctx is done, and frees all.
+// run changes the cache and the index until ctx is done. Then it frees all memory.
 func run(ctx context.Context) error {
 	b, err := budget.Start(&budget.Options{Limit: 256 << 20}) // small, as the load is
 	if err != nil {
@@ -54,7 +54,7 @@ func run(ctx context.Context) error {
 	}
 }
 
-// part is the blocks of one tag, listed in Go memory, as this is an example.
+// part is the blocks of one tag. The list is Go memory, to keep the example short.
 type part struct {
 	a      *freehold.Tagged
 	blocks [][]byte
@@ -84,7 +84,7 @@ func (p *part) alloc(size int) bool {
 	return true
 }
 
-// remove frees one of the blocks.
+// remove frees a random block.
 func (p *part) remove(random *rand.Rand) {
 	if len(p.blocks) == 0 {
 		return

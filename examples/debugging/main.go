@@ -1,5 +1,5 @@
-// Command debugging is a server with everything mounted that shows where its memory is:
-// the page of off-heap memory, the profiles of pprof, and expvar.
+// Command debugging is a server that mounts every view of its own memory: the page of off-heap
+// memory, the profiles of pprof, and expvar.
 //
 //	go run ./examples/debugging
 //
@@ -53,7 +53,7 @@ func serve(ctx context.Context, address string) error {
 	return err
 }
 
-// handler has all that an operator looks at, and nothing that users should.
+// handler serves the pages for operators, which users should not reach.
 func handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/freehold", web.Handler(

@@ -16,13 +16,13 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// A workshop builds the programs of this repository, each once.
+// A workshop builds programs of this repository, each once.
 type workshop struct {
 	dir   string
 	built map[string]string // by flag and package
 }
 
-// outputs makes each output of the guide that is of another program than this test.
+// outputs makes the outputs of the guide that come from other programs than this test.
 func (w workshop) outputs() map[string]func(t *testing.T) string {
 	return map[string]func(t *testing.T) string{
 		"leak":  func(t *testing.T) string { return w.made(t, "", "FREEHOLD_DEBUG=leak", "leak") },
@@ -48,7 +48,7 @@ func (w workshop) outputs() map[string]func(t *testing.T) string {
 		"vet": func(t *testing.T) string {
 			tool := w.build(t, "", "../../analysis/cmd/freeholdvet")
 			out, _ := exec.Command("go", "vet", "-vettool="+tool, "./mistakes").CombinedOutput()
-			lines := strings.SplitAfter(string(out), "\n") // sorted neither by line nor otherwise
+			lines := strings.SplitAfter(string(out), "\n") // the program's order is not fixed
 			lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": \t") })
 			slices.Sort(lines)
 			return "$ go vet -vettool=$(which freeholdvet) ./mistakes\n" + strings.Join(lines, "")
@@ -63,8 +63,8 @@ func (w workshop) outputs() map[string]func(t *testing.T) string {
 	}
 }
 
-// made returns what the program in mistakes writes that makes one, up to the first of some
-// words. A flag is the build's.
+// made builds the program in mistakes with flag, makes it make a mistake, and returns its output
+// up to the first of the given texts.
 func (w workshop) made(t *testing.T, flag, variable, mistake string, upTo ...string) string {
 	t.Helper()
 	cmd := exec.Command(w.build(t, flag, "./mistakes"), strings.Fields(mistake)...)
@@ -82,8 +82,8 @@ func (w workshop) made(t *testing.T, flag, variable, mistake string, upTo ...str
 	return "$ " + flag + strings.TrimSpace(variable+" ./mistakes "+mistake) + "\n" + strings.TrimRight(text, "\n") + "\n"
 }
 
-// guarded is made for a fault: the head of the crash text, what the monitor says near it, and
-// the report.
+// guarded is made for a mistake that faults: it returns the head of the crash text, the
+// monitor's line near it, and the report.
 func (w workshop) guarded(t *testing.T, variable, mistake string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -99,7 +99,7 @@ func (w workshop) guarded(t *testing.T, variable, mistake string) string {
 	return head + "\n" + lead + "...\n" + text[at+1:]
 }
 
-// build returns a program of this repository.
+// build builds a program of this repository and returns its path.
 func (w workshop) build(t *testing.T, flag, dir string) string {
 	t.Helper()
 	if testing.Short() && (flag != "" || strings.HasPrefix(dir, "..")) {
@@ -127,7 +127,7 @@ func (w workshop) build(t *testing.T, flag, dir string) string {
 
 func openSession(a freehold.Allocator) []byte { return freehold.Must(a.Zeroed(64, 8)) }
 
-// The test that the guide shows leaks.
+// The test that the guide shows finds leaks.
 func TestSessionsEnd(t *testing.T) {
 	if os.Getenv("GUIDE") == "" {
 		t.Skip("it is run for the guide")

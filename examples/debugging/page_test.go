@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/page.png")
 
-// A tab is a page in a browser, and what it asked for and complained of.
+// A tab is a page in a browser, with its requests and error messages.
 type tab struct {
 	context.Context
 	t  *testing.T
@@ -38,7 +38,7 @@ type tab struct {
 	requests, complaints []string
 }
 
-// open shows an address in a new browser, or skips the test where there is none.
+// open shows an address in a new browser. Without a browser it skips the test.
 func open(t *testing.T, address string, width int) *tab {
 	t.Helper()
 	path := ""
@@ -82,7 +82,7 @@ func (p *tab) listen(event any) {
 		p.requests = append(p.requests, e.Request.URL)
 	case *runtime.EventExceptionThrown:
 		p.complaints = append(p.complaints, e.ExceptionDetails.Text)
-	case *log.EventEntryAdded: // a policy that was broken, a file that is not there
+	case *log.EventEntryAdded: // a violated policy, or a missing file
 		p.complaints = append(p.complaints, e.Entry.Text+" "+e.Entry.URL)
 	}
 }
@@ -94,7 +94,7 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// wait waits until an expression of JavaScript is true.
+// wait waits until a JavaScript expression is true.
 func (p *tab) wait(expression string) {
 	p.t.Helper()
 	if _, err := chromedp.Run(p, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(time.Minute), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
@@ -103,7 +103,7 @@ func (p *tab) wait(expression string) {
 	}
 }
 
-// value returns what an expression of JavaScript is.
+// value returns the value of a JavaScript expression.
 func value[T any](p *tab, expression string) T {
 	p.t.Helper()
 	v, err := chromedp.Run(p, chromedp.Evaluate[T](expression))
@@ -113,7 +113,7 @@ func value[T any](p *tab, expression string) T {
 	return v
 }
 
-// seen fails the test for a request to another host, and for complaints.
+// seen fails the test if there were requests to other hosts, or error messages.
 func (p *tab) seen(host string) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -133,7 +133,7 @@ func (p *tab) seen(host string) {
 
 const points = "Number(document.querySelector('#chart svg').dataset.points)"
 
-// The page draws the heaps, follows them, and asks nobody but its process.
+// The page draws the heaps, follows them, and sends requests only to its process.
 func TestThePageFollowsTheProcess(t *testing.T) {
 	const evil = `<img src="http://example.com/x"><script>document.title = "evil"</script>`
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: evil, MaxBytes: 64 << 20})
@@ -147,7 +147,7 @@ func TestThePageFollowsTheProcess(t *testing.T) {
 		t.Errorf("title %q", got)
 	}
 
-	// A name is text, and its heap can be chosen.
+	// A name is shown as text, and its heap can be chosen.
 	button := fmt.Sprintf("[...document.querySelectorAll('#heap-table button')].find(b => b.textContent === %q)", evil)
 	p.do(chromedp.Evaluate[chromedp.Void](button+".focus()"), chromedp.Evaluate[chromedp.Void](button+".click()"))
 	if got, want := value[string](p, "document.getElementById('classes').textContent"), "Block sizes of "+evil; got != want {
@@ -158,7 +158,7 @@ func TestThePageFollowsTheProcess(t *testing.T) {
 		t.Errorf("chart: %q", got)
 	}
 
-	// What changes shows, in the chart, the table and the block sizes, and the focus stays.
+	// Changes appear in the chart, the table and the block sizes, and the focus stays.
 	freehold.Must(h.Alloc(1000, 8))
 	freehold.Must(h.Alloc(3<<20, 8))
 	p.wait(label + ".includes('5.00 MiB live')")
@@ -172,12 +172,12 @@ func TestThePageFollowsTheProcess(t *testing.T) {
 	before := value[int](p, points)
 	p.wait(fmt.Sprintf("%s > %d", points, before))
 
-	// In a pause nothing changes.
+	// A paused page does not change.
 	p.do(chromedp.Click(chromedp.CSS("#pause")))
 	p.wait("document.getElementById('pause').textContent === 'Go on'")
 	p.seen(strings.TrimPrefix(s.URL, "http://"))
 
-	// A process that has ended is missed, and the last figures stay.
+	// When the process has ended, the page says so and keeps the last figures.
 	p.do(chromedp.Click(chromedp.CSS("#pause")))
 	s.CloseClientConnections()
 	s.Config.Close()
@@ -187,7 +187,7 @@ func TestThePageFollowsTheProcess(t *testing.T) {
 	}
 }
 
-// A budget and accounts are on the page from the moment that there are any, also in the chart.
+// The budget and accounts appear on the page, the chart included, once there are any.
 func TestThePageShowsTheBudget(t *testing.T) {
 	s := httptest.NewServer(handler())
 	defer s.Close()
@@ -224,7 +224,7 @@ func TestThePageShowsTheBudget(t *testing.T) {
 	p.seen(strings.TrimPrefix(s.URL, "http://"))
 }
 
-// Caches are on the page from the moment that there are any, with their rates.
+// Caches appear on the page, with their rates, once there are any.
 func TestThePageShowsCaches(t *testing.T) {
 	s := httptest.NewServer(handler())
 	defer s.Close()
@@ -236,7 +236,7 @@ func TestThePageShowsCaches(t *testing.T) {
 	c := cache.New(freehold.Default(), &cache.Options{Name: "<b>sessions", MaxBytes: 1 << 20})
 	const line = "document.querySelector('#cache-table tbody tr')?.textContent"
 	p.wait(line + "?.startsWith('<b>sessions00 B1.00 MiB (')")
-	p.wait(line + "?.includes(')–00')") // no read, and rates of 0
+	p.wait(line + "?.includes(')–00')") // no reads, so the rates are 0
 	if err := c.Set([]byte("k"), []byte("v")); err != nil {
 		t.Fatal(err)
 	}
@@ -259,12 +259,12 @@ func insert(a freehold.Allocator) { freehold.Must(a.Alloc(2<<20, 8)) }
 //go:noinline
 func request(a freehold.Allocator) {
 	lookup(a)
-	lookup(a) // called by another line
+	lookup(a) // from another line
 	insert(a)
 }
 
-// On a screen of any width the page is as wide as that, and no table is cut. Rows of stacks
-// differ, and nothing is red for a cache that is full.
+// The page fits screens of any width, without cutting a table. Rows of stacks differ, and a full
+// cache is not red.
 func TestThePageFits(t *testing.T) {
 	defer track.SetSampleRate(track.SetSampleRate(1))
 	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
@@ -314,7 +314,7 @@ func TestThePageFits(t *testing.T) {
 	}
 }
 
-// The picture in docs is of this example. It is written with -update.
+// The picture in docs shows this example. -update writes it.
 func TestPicture(t *testing.T) {
 	if !*update {
 		t.Skip("writes docs/page.png with -update")
@@ -338,7 +338,7 @@ func TestPicture(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wait(points + " >= 25")
-			p.do(chromedp.EmulateViewport(int64(width), 1325)) // down to the accounts
+			p.do(chromedp.EmulateViewport(int64(width), 1325)) // as high as the table of accounts needs
 			png, err := chromedp.Run(p, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)

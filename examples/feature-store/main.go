@@ -1,5 +1,5 @@
-// Feature-store serves feature vectors by string keys over HTTP from a table off-heap,
-// and has clients that check its answers.
+// Feature-store serves feature vectors by string keys over HTTP, from a table off-heap. Clients
+// check its answers.
 //
 //	go run ./examples/feature-store                # a million keys, 0.1 GB
 //	go run ./examples/feature-store -n 20000000    # 1.9 GB

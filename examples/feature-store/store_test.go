@@ -16,7 +16,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// Readers see the features of one Put as a whole.
+// A reader sees all features of one Put, never a mixture of two.
 func TestReadersBesideWriters(t *testing.T) {
 	const keys, rounds = 20, 5000
 	table := NewTable(alloctest.New(t))
@@ -92,7 +92,7 @@ func TestService(t *testing.T) {
 		{"POST", "/features", strings.Repeat("x", 100_000), 400, "bufio.Scanner: token too long\n"},
 		{"POST", "/features", strings.Repeat("x\n", maxRequestBytes), 400, "http: request body too large\n"},
 		{"GET", "/features", "", 405, "Method Not Allowed\n"},
-		{"POST", "/features", "a\n", 200, "[8,7,6,5,4,3,2,1]\n"}, // as before the errors
+		{"POST", "/features", "a\n", 200, "[8,7,6,5,4,3,2,1]\n"}, // the errors changed nothing
 	} {
 		answer := httptest.NewRecorder()
 		service.ServeHTTP(answer, httptest.NewRequest(test.method, test.path, strings.NewReader(test.body)))
@@ -109,7 +109,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A look-up of one key, and a collection, beside the table and a Go map of as many keys.
+// Looking up one key, and a collection, with the table and with a Go map of the same size.
 func BenchmarkTable(b *testing.B) {
 	const n = 1_000_000
 	random := rand.New(rand.NewPCG(1, 2))

@@ -30,8 +30,8 @@ func (t *Table) Get(key []byte) (Features, bool) {
 	return hashmap.GetBytes(t.features, key)
 }
 
-// Put sets the features of key. The table copies both. The error matches
-// freehold.ErrOutOfMemory; nothing has changed then.
+// Put sets the features of key. The table copies both. An error matches freehold.ErrOutOfMemory
+// and changes nothing.
 func (t *Table) Put(key []byte, f Features) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// run parses a document of a size n times.
+// run parses a document of the given size n times.
 func run(w io.Writer, size, n int) error {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -42,7 +42,7 @@ func run(w io.Writer, size, n int) error {
 			return fmt.Errorf("the document is no array")
 		}
 		tree = scratch.Stats().LiveBytes
-		scratch.Reset() // frees the tree; the next one takes its memory
+		scratch.Reset() // frees the tree; the next tree reuses its memory
 	}
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)

@@ -94,7 +94,7 @@ type builder struct {
 	rest  []byte // of the text
 }
 
-// peek returns the first byte of the next value or key, or the bracket that closes.
+// peek returns the first byte of the next value or key, or the closing bracket.
 func (b *builder) peek() byte {
 	for {
 		switch c := b.rest[0]; c {
@@ -141,7 +141,7 @@ func (b *builder) value(hasKey bool) (n *Node, err error) {
 	return n, err
 }
 
-// children builds all values up to the bracket that closes n.
+// children builds all values up to n's closing bracket.
 func (b *builder) children(n *Node, closing byte) error {
 	b.rest = b.rest[1:]
 	for link := &n.first; b.peek() != closing; {
@@ -164,7 +164,7 @@ func (b *builder) text() (freehold.String, error) {
 	for b.rest[end] != '"' {
 		if b.rest[end] == '\\' {
 			escapes = true
-			end++ // a quote may follow
+			end++ // skip the escaped byte, which may be a quote
 		}
 		end++
 	}

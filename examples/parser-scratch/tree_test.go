@@ -14,7 +14,7 @@ import (
 	"github.com/freehold-go/freehold/internal/asan"
 )
 
-// plain returns a tree as encoding/json decodes a text into an any.
+// plain converts a tree to the value that encoding/json decodes into an any.
 func plain(n *Node) any {
 	switch n.Kind {
 	case False, True:
@@ -39,7 +39,7 @@ func plain(n *Node) any {
 	return nil
 }
 
-// compare compares a tree, or the error, with those of encoding/json.
+// compare compares the tree of a text, or the error, with encoding/json's.
 func compare(t *testing.T, a *arena.Arena, text string) {
 	t.Helper()
 	var want any
@@ -100,7 +100,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// Whichever allocation fails, the arena is unchanged.
+// Whichever allocation fails, the arena stays unchanged.
 func TestOutOfMemory(t *testing.T) {
 	for n := 0; ; n++ {
 		a := arena.New(alloctest.FailAfter(alloctest.New(t), n), &arena.Options{ChunkBytes: 256, MaxChunkBytes: 1024})
@@ -118,7 +118,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// The tree takes nothing from the Go heap. json.Valid may: its scanner is from a sync.Pool.
+// The tree allocates nothing on the Go heap. json.Valid may: its scanner is from a sync.Pool.
 func TestNoGoAllocations(t *testing.T) {
 	if asan.Enabled {
 		t.Skip("instrumented code allocates, and so do checked blocks")

@@ -1,5 +1,4 @@
-// Request-pool runs an HTTP service whose requests share one arena, and clients that
-// check its answers.
+// Request-pool runs an HTTP service whose requests share one arena. Clients check its answers.
 //
 //	go run ./examples/request-pool
 package main
@@ -27,7 +26,7 @@ func main() {
 	}
 }
 
-// run has clients send a number of orders.
+// run makes clients send the given number of orders.
 func run(w io.Writer, orders int) error {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

@@ -77,7 +77,7 @@ func receiptFor(memory freehold.Allocator, r *http.Request) ([]byte, error) {
 	return receiptOf(memory, lines)
 }
 
-// A line is one of an order.
+// A line is one line of an order.
 type line struct{ article, count uint64 }
 
 // priceOf is the service's catalogue.

@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	s := &service{shared: shared}
 	for _, test := range []struct {
 		order  string
-		more   int64 // bytes that the Content-Length is longer
+		more   int64 // added to the Content-Length
 		status int
 		want   string
 	}{
@@ -57,8 +57,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// A request whose body stalls keeps its memory while others reset the arena, and
-// only until it ends.
+// A request with a stalled body keeps its memory while others reset the arena. The memory is
+// reused once the request ends.
 func TestResetLeavesRequestsAlone(t *testing.T) {
 	shared := arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4 << 10})
 	defer shared.Close()
@@ -128,7 +128,7 @@ func TestNoGoAllocations(t *testing.T) {
 	}
 }
 
-// Resets every 64 requests, with requests in progress, and all receipts right.
+// The arena is reset every 64 requests, with requests in progress, and all receipts are right.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out, 500); err != nil || !strings.Contains(out.String(), "holds 0 blocks") {

@@ -62,7 +62,7 @@ func run(w io.Writer, n int) error {
 	return nil
 }
 
-// fill makes a vector a random one.
+// fill sets a vector to random numbers.
 func fill(vector []float32, random *rand.Rand) {
 	for i := range vector {
 		vector[i] = random.Float32() - 0.5

@@ -78,8 +78,8 @@ type Hit struct {
 	Score float32 // the cosine of its angle with the query, at most about 1
 }
 
-// Search returns the k vectors with the direction closest to the query's, best first,
-// or all if there are fewer than k. Of equal ones it prefers the first. It compares every
+// Search returns the k vectors with the direction closest to the query's, best first, or all if
+// there are fewer than k. Of equal scores it prefers the earlier vector. It compares every
 // vector, on all processors.
 func (s *Store) Search(query []float32, k int) ([]Hit, error) {
 	scale, err := s.scaleOf(query)
@@ -103,7 +103,7 @@ func (s *Store) Search(query []float32, k int) ([]Hit, error) {
 	return all[:min(k, len(all))], nil
 }
 
-// search returns the best k of the vectors from one index to another.
+// search returns the best k of the vectors with index from up to to, to excluded.
 func (s *Store) search(unit []float32, k, from, to int) (best []Hit) {
 	for i := from; i < to; i++ {
 		vector := s.vectors[i*s.dim : (i+1)*s.dim]
@@ -117,8 +117,8 @@ func (s *Store) search(unit []float32, k, from, to int) (best []Hit) {
 	return best
 }
 
-// dot returns the dot product of two vectors of one length. Four sums instead
-// of one let the processor add while it multiplies.
+// dot returns the dot product of two vectors of the same length. Four sums instead of one let
+// the processor add while it multiplies.
 func dot(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32

@@ -15,7 +15,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// A search finds what sorting all vectors does.
+// A search returns the same result as sorting all vectors.
 func TestSearch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, dim := range []int{1, 3, 4, 17} { // with 1 all scores are 1 or -1
@@ -47,7 +47,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// The score is the cosine for vectors of any length.
+// The score is the cosine, whatever the vectors' lengths.
 func TestScore(t *testing.T) {
 	s := NewStore(alloctest.New(t), 2)
 	defer s.Free()
@@ -98,9 +98,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Whichever allocation fails, the store is unchanged, and the next Add works.
+// Whichever allocation fails, the store stays unchanged, and the next Add works.
 func TestOutOfMemory(t *testing.T) {
-	failed := 0 // times an Add failed: one that has to grow may do with less
+	failed := 0 // failed calls of Add; a call that must grow may succeed with less memory
 	for n := range 100 {
 		s := NewStore(alloctest.FailOnce(alloctest.New(t), n), 3)
 		for i := 0; i < 50; i++ {
@@ -135,7 +135,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A collection beside the store, and beside an object for each document on the Go heap.
+// A collection with the store, and with an object for each document on the Go heap.
 func BenchmarkCollection(b *testing.B) {
 	const n, dim = 100_000, 384
 	collect := func(b *testing.B) {
