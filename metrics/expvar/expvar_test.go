@@ -52,7 +52,7 @@ func published[S any](t *testing.T, name string) (value S) {
 }
 
 func TestEveryFigureIsPublished(t *testing.T) {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: `a "name" </script>`, MaxBytes: 8 << 20, Decay: -1}) // without decay, no tick changes a figure
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: `a "name" </script>`, MaxBytes: 8 << 20, Decay: -1}) // no tick changes a figure
 	defer h.Close()
 	tag := freehold.NewTagged(freehold.NewTagged(h, "vars"), "cache")
 	freehold.Must(tag.Alloc(100, 8))

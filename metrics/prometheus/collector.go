@@ -74,7 +74,8 @@
 //
 // The share of reads that found their entry:
 //
-//	rate(freehold_cache_hits_total[5m]) / (rate(freehold_cache_hits_total[5m]) + rate(freehold_cache_misses_total[5m]))
+//	rate(freehold_cache_hits_total[5m]) /
+//	  (rate(freehold_cache_hits_total[5m]) + rate(freehold_cache_misses_total[5m]))
 //
 // These have no label. They are the fields of [budget.Stats], while a budget runs:
 //

@@ -30,7 +30,7 @@ func ExampleHandler() {
 }
 
 func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) *freehold.Heap {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes, Decay: -1}) // without decay, no tick changes a figure
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes, Decay: -1}) // no tick changes a figure
 	t.Cleanup(h.Close)
 	for _, size := range sizes {
 		freehold.Must(h.Alloc(size, 8))
