@@ -93,7 +93,7 @@ func SortFiles(s beam.Scope, glob, output string, o *Options) beam.PCollection {
 		options.RangeBytes = 64 << 20
 	}
 	if options.Parts < 0 || options.RangeBytes < 0 {
-		panic(fmt.Sprintf("beamsort: %d parts, ranges of %d bytes", options.Parts, options.RangeBytes))
+		panic(fmt.Sprintf("beamsort: SortFiles: Parts is %d and RangeBytes is %d: neither may be negative", options.Parts, options.RangeBytes))
 	}
 	filesystem.ValidateScheme(glob)
 	filesystem.ValidateScheme(output)

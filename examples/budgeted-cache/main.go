@@ -24,8 +24,8 @@ import (
 )
 
 func main() {
-	mib := flag.Int("mib", 16, "MiB that a tenant may have")
-	address := flag.String("http", "", "an `address` to go on serving on, such as localhost:6060")
+	mib := flag.Int("mib", 16, "limit of each tenant's memory in MiB")
+	address := flag.String("http", "", "after the load, serve on this `address`, such as localhost:6060")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

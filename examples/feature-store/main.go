@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	n := flag.Int("n", 1_000_000, "keys in the table")
+	n := flag.Int("n", 1_000_000, "number of keys in the table")
 	flag.Parse()
 	if err := run(os.Stdout, *n, 5000); err != nil {
 		fmt.Fprintln(os.Stderr, "feature-store:", err)

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	n := flag.Int("n", 1_000_000, "vectors")
+	n := flag.Int("n", 1_000_000, "number of vectors")
 	flag.Parse()
 	if err := run(os.Stdout, *n); err != nil {
 		fmt.Fprintln(os.Stderr, "vector-storage:", err)

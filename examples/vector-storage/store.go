@@ -87,7 +87,7 @@ func (s *Store) Search(query []float32, k int) ([]Hit, error) {
 		return nil, err
 	}
 	if k < 1 {
-		return nil, fmt.Errorf("a search for the best %d", k)
+		return nil, fmt.Errorf("k is %d, want at least 1", k)
 	}
 	unit := make([]float32, s.dim)
 	multiply(unit, query, scale)
@@ -139,7 +139,7 @@ func dot(a, b []float32) float32 {
 // invalid.
 func (s *Store) scaleOf(vector []float32) (float64, error) {
 	if len(vector) != s.dim {
-		return 0, fmt.Errorf("a vector of %d numbers, not %d", len(vector), s.dim)
+		return 0, fmt.Errorf("the vector has %d numbers, want %d", len(vector), s.dim)
 	}
 	sum := 0.0
 	for _, x := range vector {
@@ -147,7 +147,7 @@ func (s *Store) scaleOf(vector []float32) (float64, error) {
 	}
 	length := math.Sqrt(sum)
 	if length == 0 || math.IsNaN(length) || math.IsInf(length, 0) {
-		return 0, fmt.Errorf("a vector of length %g has no direction", length)
+		return 0, fmt.Errorf("the vector has no direction: its length is %g", length)
 	}
 	return 1 / length, nil
 }

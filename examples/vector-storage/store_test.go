@@ -80,11 +80,11 @@ func TestErrors(t *testing.T) {
 		vector []float32
 		want   string
 	}{
-		{nil, "a vector of 0 numbers, not 2"},
-		{[]float32{1, 2, 3}, "a vector of 3 numbers, not 2"},
-		{[]float32{0, 0}, "a vector of length 0 has no direction"},
-		{[]float32{1, nan}, "a vector of length NaN has no direction"},
-		{[]float32{inf, 1}, "a vector of length +Inf has no direction"},
+		{nil, "the vector has 0 numbers, want 2"},
+		{[]float32{1, 2, 3}, "the vector has 3 numbers, want 2"},
+		{[]float32{0, 0}, "the vector has no direction: its length is 0"},
+		{[]float32{1, nan}, "the vector has no direction: its length is NaN"},
+		{[]float32{inf, 1}, "the vector has no direction: its length is +Inf"},
 	} {
 		if err := s.Add(1, "x", test.vector); fmt.Sprint(err) != test.want || s.Len() != 0 {
 			t.Errorf("Add of %v: error %v, want %q; %d vectors", test.vector, err, test.want, s.Len())
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if _, err := s.Search([]float32{1, 2}, 0); err == nil {
-		t.Error("no error for the best 0")
+		t.Error("no error for k = 0")
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// A State is what happened to a block.
+// A State is the state of a block.
 type State uint32
 
 const (

@@ -112,8 +112,8 @@ func (s *Span) dirtyIn(r *region, base, n uintptr) uintptr {
 	return r.dirty.Count(r.pageIndex(base), n)
 }
 
-// noteTaken updates the low-water marks after n free pages were taken, clean of them without
-// memory. mu is held.
+// noteTaken updates the low-water marks after n free pages were taken. clean is the number of these
+// that had no memory. mu is held.
 func (p *Heap) noteTaken(n, clean uintptr) {
 	p.leastDirty = min(p.leastDirty, p.dirty)
 	p.oversize.least = min(p.oversize.least, p.oversize.dirty)

@@ -45,8 +45,8 @@ func oversizePart(dirty uintptr) uintptr {
 	return dirty
 }
 
-// need records that n pages were taken, clean of them without memory. Each clean page counts as
-// purged too early, up to the number purged.
+// need records that n pages were taken. clean is the number of these that had no memory: each of
+// them counts as purged too early, up to the number purged.
 func (o *oversize) need(n, clean uintptr) {
 	o.busy = o.busy || n >= oversizePages
 	o.back = min(o.back+clean, o.sent)

@@ -4,7 +4,7 @@
 //	beamsort --input '/nfs/*.txt' --output /nfs/sorted --runner flink --endpoint localhost:8099 --environment_type LOOPBACK
 //	beamsort --input 'gs://b/*.txt' --output gs://b/sorted --runner dataflow --project p --region r --staging_location gs://b/staging
 //
-// It runs in this process without --runner. The output is files whose names say their order.
+// Without --runner it runs in this process. The output files are numbered in their order.
 package main
 
 import (
@@ -19,12 +19,12 @@ import (
 
 func main() {
 	var o beamsort.Options
-	input := flag.String("input", "", "the files to sort, a `glob`")
-	output := flag.String("output", "", "the `prefix` of the sorted files' names")
+	input := flag.String("input", "", "`glob` of the files to sort")
+	output := flag.String("output", "", "`prefix` of the names of the sorted files")
 	flag.IntVar(&o.Parts, "parts", 16, "write `n` files")
-	flag.IntVar(&o.MemoryBytes, "memory", 256<<20, "sort a part in `bytes` of memory")
-	flag.StringVar(&o.Temp, "temp", "", "a `folder` that all workers share; beside the output without")
-	flag.StringVar(&o.LocalTemp, "local_temp", "", "a worker's `folder` for parts larger than the memory")
+	flag.IntVar(&o.MemoryBytes, "memory", 256<<20, "sort each part in `bytes` of memory")
+	flag.StringVar(&o.Temp, "temp", "", "`folder` for temporary files that all workers share (default: beside the output)")
+	flag.StringVar(&o.LocalTemp, "local_temp", "", "`folder` on each worker for parts that exceed the memory (default: the system's)")
 	flag.Parse()
 	beam.Init()
 	if *input == "" || *output == "" {

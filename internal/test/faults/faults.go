@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	fillsFlag = flag.Int("fills", 60, "how often to fill a disk")
-	killsFlag = flag.Int("kills", 24, "how often to kill a process")
-	seedFlag  = flag.Uint64("seed", 1, "what is random depends on it; 0 for another one each time")
+	fillsFlag = flag.Int("fills", 60, "number of times that tests fill a disk")
+	killsFlag = flag.Int("kills", 24, "number of times that tests kill a process")
+	seedFlag  = flag.Uint64("seed", 1, "seed of all random choices; 0 chooses a new one for each run")
 )
 
 // Fills returns how often a test is to fill a disk: -fills, and less with -short.

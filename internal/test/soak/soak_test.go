@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	callsFlag = flag.Int("calls", 300_000, "calls in all, over every allocator")
-	seedFlag  = flag.Uint64("seed", 1, "what the programs are made from; 0 for another one each time")
+	callsFlag = flag.Int("calls", 300_000, "number of calls, of all allocators together")
+	seedFlag  = flag.Uint64("seed", 1, "seed of the programs; 0 chooses a new one for each run")
 )
 
 // goHeap is the reference: Go memory, freed by the collector.
