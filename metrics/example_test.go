@@ -26,7 +26,7 @@ func ExampleCaches() {
 	// Output: sessions: 1 entries, 50% hits, 0 dropped for room
 }
 
-// An exporter for a system that has none yet: each list tells the name, the unit and the kind of
+// An exporter for a new monitoring system: each list gives the name, the unit and the kind of
 // each figure.
 func ExampleFigure() {
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})

@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// named returns the elements with a name.
+// named returns the elements with the given name.
 func named[S any](all []S, name string) []S {
 	return slices.DeleteFunc(all, func(st S) bool { return reflect.ValueOf(st).Field(0).String() != name })
 }
@@ -25,7 +25,8 @@ func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) {
 	}
 }
 
-// Heaps of one name are one, with the classes of all in order, where the first of them was.
+// Heaps with one name become one entry, at the place of the first, with their classes merged in
+// order.
 func TestHeapsOfOneNameAreAddedUp(t *testing.T) {
 	name, other := t.Name()+" 2", t.Name()+" 1"
 	newHeap(t, name, 8<<20, 64, 4096, 100_000)
@@ -45,7 +46,7 @@ func TestHeapsOfOneNameAreAddedUp(t *testing.T) {
 	}
 }
 
-// One without a limit leaves none.
+// If one heap or account has no limit, its name has none.
 func TestLimitsOfOneName(t *testing.T) {
 	for i, limits := range [][]int{{1 << 20, 0, 1 << 20}, {0, 1 << 20}} {
 		name := fmt.Sprint(t.Name(), i)
@@ -69,7 +70,7 @@ func TestNamesThatAreNotUTF8AreQuoted(t *testing.T) {
 	}
 }
 
-// fill sets each number of a struct to another one, from *n on.
+// fill sets each number of a struct to a different value, from *n up.
 func fill(v reflect.Value, n *int64) {
 	for i := range v.NumField() {
 		switch f := v.Field(i); {
@@ -84,7 +85,7 @@ func fill(v reflect.Value, n *int64) {
 	}
 }
 
-// wantSums checks each number of a struct: the sum of two others', but for some fields.
+// wantSums checks that each number of sum, except the fields in but, is the sum in a and b.
 func wantSums(t *testing.T, sum, a, b reflect.Value, but ...string) {
 	t.Helper()
 	for i := range sum.NumField() {
@@ -109,7 +110,7 @@ func filled[S any]() (a, b S) {
 	return a, b
 }
 
-// Each figure is added up, also one that nothing but a field has.
+// Each figure is added up, including figures that only a field names.
 func TestEachFieldIsAddedUp(t *testing.T) {
 	a, b := filled[freehold.Stats]()
 	one, two := filled[freehold.ClassStats]()
@@ -134,7 +135,7 @@ func TestEachFieldIsAddedUp(t *testing.T) {
 	}
 }
 
-// Caches of one name are one, those without a name too, and a closed one is none.
+// Caches with one name become one entry, unnamed ones too. Closed caches do not count.
 func TestCachesOfOneNameAreAddedUp(t *testing.T) {
 	const bound = cache.MinBytes
 	for _, tt := range []struct{ name, want string }{{t.Name(), t.Name()}, {"", "(unnamed)"}} {
@@ -158,7 +159,7 @@ func TestCachesOfOneNameAreAddedUp(t *testing.T) {
 	}
 }
 
-// fieldOf returns the field of a Stats that a figure has the value of.
+// fieldOf returns the field of Stats that a figure reads.
 func fieldOf[S any](f Figure[S]) string {
 	st, _ := filled[S]()
 	var find func(v reflect.Value) string
@@ -179,7 +180,7 @@ func fieldOf[S any](f Figure[S]) string {
 	return find(reflect.ValueOf(st))
 }
 
-// lines describes figures, one a line.
+// lines returns one line for each figure of a list.
 func lines[S any](figures []Figure[S]) string {
 	var b strings.Builder
 	for _, f := range figures {

@@ -11,7 +11,7 @@ import (
 	"github.com/freehold-go/freehold/track"
 )
 
-// The collector does not see a pointer in a block, and frees what it points to.
+// The collector does not see pointers in blocks, so it may free their targets.
 func ExampleCheckPointers() {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 	defer h.Close()
@@ -30,8 +30,8 @@ func ExampleCheckPointers() {
 	// Output: heap index: byte 16 of a block of 64 bytes
 }
 
-// Guards of one block in a thousand, 100 a second at most, may stay on in production. Here each
-// block has one.
+// Guards of one block in a thousand, at most 100 a second, may stay on in production. This
+// example guards every block.
 func ExampleSetGuardRate() {
 	was := track.SetGuardRate(1, 0)
 	defer track.SetGuardRate(was, track.GuardsPerSecond)
@@ -39,7 +39,7 @@ func ExampleSetGuardRate() {
 	defer h.Close()
 	block := freehold.Must(h.Alloc(64, 8))
 	p := unsafe.Pointer(&block[8])
-	h.Free(block) // a read of *p is a fault from now on
+	h.Free(block) // a read of *p now faults
 
 	what, found := track.ExplainPointer(p)
 	fmt.Println(found, strings.Contains(what, `byte 8 of a block of 64 bytes of heap "sessions"`))

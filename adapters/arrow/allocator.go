@@ -14,7 +14,7 @@
 // The collector does not see the buffers. They are reused as soon as they are released, and large
 // ones grow without a copy. So a program that builds or reads one record batch after another peaks
 // at less memory and collects less often. The benchmark builds and releases record batches of
-// 16 MiB.
+// 3.4 MB.
 //
 // # Requirements
 //

@@ -37,7 +37,8 @@ func Example() {
 	// 0 bytes live
 }
 
-// Buffers are aligned and zero, also what a growth adds after a shrink, and keep their contents.
+// Buffers are aligned, keep their contents, and are zero elsewhere, even after a shrink and a
+// growth.
 func TestReallocate(t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -57,14 +58,14 @@ func TestReallocate(t *testing.T) {
 			b[i] = 7
 		}
 	}
-	mem.Free(b[:1]) // arrow-go may have cut it
+	mem.Free(b[:1]) // arrow-go may shorten the slice
 	if live := heap.Stats().LiveBytes; live != 0 {
 		t.Errorf("%d bytes are live in the end", live)
 	}
 }
 
-// Allocate's bytes are zero and begin at a multiple of 64, also where a block was used before, and
-// so they do after Reallocate of a buffer that was cut.
+// The bytes of Allocate are zero and begin at a multiple of 64, even in a reused block. So are
+// the bytes of Reallocate, even for a shortened buffer.
 func TestReusedBlocks(t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -99,7 +100,7 @@ func TestReusedBlocks(t *testing.T) {
 	}
 }
 
-// record returns a record of n rows.
+// record builds a record of n rows.
 func record(mem memory.Allocator, n int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(mem, arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "name", Type: arrow.BinaryTypes.String},
@@ -140,11 +141,11 @@ func TestLimit(t *testing.T) {
 	}
 	defer r.Release()
 	if _, err := r.Read(); err == nil || !strings.Contains(err.Error(), freehold.ErrOutOfMemory.Error()) {
-		t.Errorf("Read: %v", err) // of the panic it keeps only the text
+		t.Errorf("Read: %v", err) // ipc keeps only the panic's text
 	}
 }
 
-// recorder is a test that notes its errors.
+// recorder is a test that records its errors.
 type recorder struct {
 	*testing.T
 	errors []string
@@ -156,8 +157,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 }
 func (r *recorder) Cleanup(f func()) { r.end = f }
 
-// A record that nobody released is named with the code that built it, and a buffer that is released
-// twice is a panic.
+// The report of an unreleased record names the code that built it. A double free panics.
 func TestLeakAndDoubleFree(t *testing.T) {
 	notes := &recorder{T: t}
 	mem := freeholdarrow.New(alloctest.New(notes))
@@ -174,8 +174,8 @@ func TestLeakAndDoubleFree(t *testing.T) {
 	panics.Want(t, "freehold: arrow.New: next is nil", func() { freeholdarrow.New(nil) })
 }
 
-// Record batches of 100,000 rows, 3.4 MB each, one after another: built, written as ipc and
-// released.
+// Record batches of 100,000 rows, 3.4 MB each, are built, written as ipc and released one after
+// another.
 func BenchmarkBatches(b *testing.B) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

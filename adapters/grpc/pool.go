@@ -4,11 +4,12 @@
 //
 //	import freeholdgrpc "github.com/freehold-go/freehold/adapters/grpc"
 //
-//	experimental.SetDefaultBufferPool(freeholdgrpc.New(freehold.Default())) // google.golang.org/grpc/experimental
+//	experimental.SetDefaultBufferPool(freeholdgrpc.New(freehold.Default()))
 //
-// Call it before the first server or connection is made. experimental.WithBufferPool and
-// experimental.BufferPool set the pool that one connection or server receives into. The protobuf
-// codec always marshals into the default pool.
+// Package experimental is google.golang.org/grpc/experimental. Call it before the first server
+// or connection is made. experimental.WithBufferPool and experimental.BufferPool set the pool
+// that one connection or server receives into. The protobuf codec always marshals into the
+// default pool.
 //
 // gRPC's own pool has a sync.Pool for each of its sizes, from 256 B to 1 MiB, a power of two apart
 // or more. A message of 40 KB takes a MiB. Larger messages share a sync.Pool, whose buffers may be

@@ -40,8 +40,8 @@ func Example() {
 	// 0
 }
 
-// connect returns a client of a server that sends back what it gets, once or as often as it can.
-// Both receive into pool.
+// connect returns a client of an echo server. Echo replies once, and Flood as often as it can.
+// Both sides receive into pool.
 func connect(t testing.TB, pool mem.BufferPool) *grpc.ClientConn {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -77,7 +77,7 @@ func connect(t testing.TB, pool mem.BufferPool) *grpc.ClientConn {
 	return client
 }
 
-// echo returns a call of connect's server.
+// echo returns a function that calls Echo of connect's server.
 func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte, error)) {
 	client := connect(t, pool)
 	return func(message []byte) ([]byte, error) {
@@ -87,9 +87,9 @@ func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte,
 	}
 }
 
-// Messages of all sizes arrive, and no buffer leaks, is freed twice or written late.
+// Messages of all sizes arrive, and no buffer is leaked, freed twice or written late.
 func TestMessages(t *testing.T) {
-	a := alloctest.New(t) // checks after the cleanups of echo
+	a := alloctest.New(t) // its checks run after the cleanups of echo
 	counted := freehold.NewTagged(a, "messages")
 	call := echo(t, freeholdgrpc.New(counted))
 	for _, size := range []int{0, 1, 1000, 1024, 1025, 40_000, 1 << 20, 3 << 20} {
@@ -107,8 +107,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Streams that are cancelled, that end by a deadline, and whose connection is closed leave buffers
-// unread on both sides. All come back.
+// Cancelled streams, streams past their deadline, and streams on a closed connection leave
+// unread buffers on both sides. All of the buffers are freed.
 func TestStreamsThatEndEarly(t *testing.T) {
 	counted := freehold.NewTagged(alloctest.New(t), "streams")
 	pool := freeholdgrpc.New(counted)
@@ -121,12 +121,12 @@ func TestStreamsThatEndEarly(t *testing.T) {
 		for i := range 8 {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+i%2*50)*time.Millisecond)
-				if i == 0 { // which has time for its message
+				if i == 0 { // this stream has time for its message
 					ctx, cancel = context.WithCancel(context.Background())
 				}
 				defer cancel()
 				stream, err := client.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/echo/Flood")
-				for j := 0; err == nil && j < 1+3*i; j++ { // more than one is not read by the server
+				for j := 0; err == nil && j < 1+3*i; j++ { // the server reads one message
 					err = stream.SendMsg(message)
 				}
 				for j := 0; err == nil && j < i; j++ {
@@ -140,12 +140,12 @@ func TestStreamsThatEndEarly(t *testing.T) {
 	if counted.Counts().Allocs == 0 {
 		t.Error("no buffer was off-heap")
 	}
-	for counted.Counts().Live > 0 { // the rest is dropped
+	for counted.Counts().Live > 0 { // gRPC has dropped the rest
 		runtime.GC()
 	}
 }
 
-// Beyond a limit buffers are Go memory, and so are those that gRPC does not return.
+// Buffers beyond a limit are Go memory, and so are buffers that gRPC does not return.
 func TestGet(t *testing.T) {
 	limit := freehold.NewLimit(alloctest.New(t), 10_000)
 	pool := freeholdgrpc.New(limit)
@@ -153,7 +153,7 @@ func TestGet(t *testing.T) {
 	if len(*first) != 8000 || !limit.Owns(*first) || len(*beyond) != 8000 || limit.Owns(*beyond) || len(*short) != 1024 || limit.Owns(*short) {
 		t.Errorf("%d, %d and %d bytes; %d are off-heap", len(*first), len(*beyond), len(*short), limit.Used())
 	}
-	*first = (*first)[:10] // a prefix, as Put may get
+	*first = (*first)[:10] // Put may get a prefix
 	for _, b := range []*[]byte{first, beyond, short} {
 		pool.Put(b)
 	}
@@ -162,7 +162,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// Buffers are zero, also where one was before.
+// Buffers are zero, even in reused blocks.
 func TestGetClears(t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -182,7 +182,8 @@ func TestGetClears(t *testing.T) {
 	}
 }
 
-// A buffer that is returned twice by two names is a panic; by one name the second Put is a no-op.
+// A second Put of a buffer through another pointer panics. Through the same pointer it is a
+// no-op.
 func TestDoublePut(t *testing.T) {
 	pool := freeholdgrpc.New(freehold.Default())
 	b := pool.Get(5000)
@@ -193,7 +194,7 @@ func TestDoublePut(t *testing.T) {
 	panics.Want(t, "freehold: grpc.New: next is nil", func() { freeholdgrpc.New(nil) })
 }
 
-// Of two buffers that are dropped and one that is not, the collector has the two freed.
+// The collector frees two dropped buffers, and not the one that is still held.
 func TestDroppedBuffers(t *testing.T) {
 	limit := freehold.NewLimit(freehold.Default(), 1<<20)
 	pool := freeholdgrpc.New(limit)
@@ -210,15 +211,15 @@ func TestDroppedBuffers(t *testing.T) {
 	}
 }
 
-// A collection during a Put, whose caller has dropped the buffer already, does not free it a second
-// time.
+// A collection during Put does not free the buffer a second time, even if the caller has dropped
+// it already.
 func TestCollectionDuringPut(t *testing.T) {
 	limit := freehold.NewLimit(freehold.Default(), 1<<20)
 	pool := freeholdgrpc.New(limit)
 	collected := false
 	defer freeholdgrpc.AtPut(func() {
 		collected = true
-		pool.Get(6000) // is freed by the collection that would free the other
+		pool.Get(6000) // the collection that frees this one would also free the other
 		for limit.Used() > 5000 {
 			runtime.GC()
 		}
@@ -229,7 +230,7 @@ func TestCollectionDuringPut(t *testing.T) {
 	}
 }
 
-// Messages of 40 KB and of 3 MB, sent and echoed, on eight goroutines.
+// Messages of 40 KB and of 3 MB are echoed on eight goroutines.
 func BenchmarkEcho(b *testing.B) {
 	heap := freehold.NewHeap(nil)
 	for _, size := range []int{40_000, 3_000_000} {

@@ -14,7 +14,7 @@ import (
 	upstream "modernc.org/memory"
 )
 
-// allocator is what modernc.org/libc and others use of modernc.org/memory.
+// allocator is the part of modernc.org/memory's interface that modernc.org/libc and others use.
 type allocator interface {
 	Calloc(int) ([]byte, error)
 	Close() error
@@ -31,7 +31,7 @@ type allocator interface {
 var _, _ allocator = (*Allocator)(nil), (*upstream.Allocator)(nil)
 
 func Example() {
-	var a Allocator // as modernc.org/libc has one
+	var a Allocator // modernc.org/libc has one like this
 	defer a.Close()
 	b, err := a.Calloc(100)
 	if err != nil {
@@ -46,8 +46,8 @@ func Example() {
 	// 0
 }
 
-// Blocks keep their contents through Realloc, those of Calloc are zero, and sizes of 0 are no
-// blocks.
+// Blocks keep their contents through Realloc, Calloc clears its blocks, and size 0 allocates no
+// block.
 func TestBlocks(t *testing.T) {
 	var a Allocator
 	defer a.Close()
@@ -90,7 +90,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Trim gives free memory back at once, and Close leaves nothing of the Allocator.
+// Trim returns free memory at once, and Close clears the Allocator.
 func TestTrimAndClose(t *testing.T) {
 	var a Allocator
 	b, err := a.Calloc(16 << 20)
@@ -110,7 +110,7 @@ func TestTrimAndClose(t *testing.T) {
 	}
 }
 
-// At the limit of Options calls fail and leave the block as it is; so do sizes of more than an int.
+// At the limit of Options calls fail and leave the block unchanged. So do sizes beyond an int.
 func TestLimit(t *testing.T) {
 	old := Options
 	defer func() { Options = old }()
@@ -132,7 +132,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Usable sizes are of the Allocator that has the block, and Close ends only its own.
+// UintptrUsableSize finds the Allocator of a block. Close ends only its own Allocator's heap.
 func TestTwoAllocators(t *testing.T) {
 	var a, b Allocator
 	defer b.Close()
@@ -165,7 +165,7 @@ func TestMisuse(t *testing.T) {
 	panics.Want(t, "freehold: Heap.Malloc: size -1, want 0 or more", func() { a.Malloc(-1) })
 }
 
-// Of 10,000 blocks of 16 B to 64 KiB, small ones being more frequent, one is replaced.
+// One of 10,000 blocks of 16 B to 64 KiB is replaced at a time. Small blocks are more frequent.
 func BenchmarkReplace(b *testing.B) {
 	for _, row := range []struct {
 		name string

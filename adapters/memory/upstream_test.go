@@ -1,7 +1,7 @@
 // The tests of modernc.org/memory, and programs that replace it.
 //
-// Tests are in the package itself, since by the replace line it has another path: go mod tidy would
-// want a module of its own for a test that imports it.
+// The tests are in package memory itself: the replace line gives the package another path, and
+// go mod tidy would look for a module of its own if a test imported it.
 
 package memory
 
@@ -15,13 +15,13 @@ import (
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
-// These test how many regions modernc.org/memory keeps, which a heap has not.
+// ofRegions are tests that count the regions of modernc.org/memory. A heap has no regions.
 var ofRegions = []string{"TestTrim", "TestTrimClasses", "TestTrimBigPage", "TestFreedPool", "TestSlabBatch", "TestSlabBatchFreedPoolBound"}
 
-// inPage is lines of two tests that look at a page's header.
+// inPage matches the lines of two tests that read a page's header.
 var inPage = regexp.MustCompile(`(?m)^\tpg? := \(\*page\).*\n.*\n.*\n\t}$`)
 
-// What the tests know of modernc.org/memory besides its interface.
+// internals declares the unexported names of modernc.org/memory that its tests use.
 const internals = `package memory
 
 const (
@@ -57,8 +57,7 @@ func TestMemorysTests(t *testing.T) {
 	m.Test(t, 17, ".")
 }
 
-// The program in the folder example has the replace line of the package's documentation, to this
-// folder.
+// The program in the folder example gets the replace line of the package's documentation.
 func TestReplace(t *testing.T) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -70,14 +69,14 @@ func TestReplace(t *testing.T) {
 	}
 	m.Edit(t, "go.mod", "=> ..\n", "=> "+here+"\n")
 	m.Edit(t, "go.mod", "=> ../../..\n", "=> "+filepath.Dir(filepath.Dir(here))+"\n")
-	m.Go(t, "mod", "tidy") // as documented: it wants the imports of this package's tests too
+	m.Go(t, "mod", "tidy") // as documented; it also resolves the imports of this package's tests
 	if out := m.Go(t, "run", "."); !strings.HasSuffix(out, "modernc.org/memory\n8388608 0") {
 		t.Error(out)
 	}
 }
 
-// SQLite, as modernc.org translates it, passes its tests with the replace line. The one excluded
-// runs itself with -race, and the subtests wait for a timer: see the test of adapters/sqlite.
+// SQLite, as modernc.org translates it, passes its tests with the replace line. For the excluded
+// tests see excluded in adapters/sqlite.
 func TestSQLitesTests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes, most of them to build: make test-long")

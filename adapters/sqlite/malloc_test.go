@@ -19,7 +19,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// heap is SQLite's in this process, unless FREEHOLD_TEST_DEFAULT=1 leaves SQLite its own memory.
+// heap is SQLite's heap in this process. With FREEHOLD_TEST_DEFAULT=1 SQLite keeps its own
+// memory.
 var heap = freehold.NewHeap(&freehold.HeapOptions{Name: "sqlite", MaxBytes: 384 << 20})
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// open returns a database in memory, with one connection.
+// open returns an in-memory database with one connection.
 func open(t testing.TB) *sql.DB { return openAt(t, ":memory:") }
 
 func openAt(t testing.TB, dsn string) *sql.DB {
@@ -52,7 +53,7 @@ func exec(t testing.TB, db *sql.DB, statement string) {
 	}
 }
 
-// fill has SQLite insert n rows of some bytes each.
+// fill returns a statement that inserts n rows, each with a body of the given number of bytes.
 func fill(n, bytes int) string {
 	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < %d) INSERT INTO rows(body) SELECT printf('%%0%dd', i) FROM n", n, bytes)
 }
@@ -95,7 +96,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// exhaust takes all of the heap but a few bytes until the returned function is called.
+// exhaust allocates the whole heap except left bytes. end frees the memory again.
 func exhaust(t *testing.T, left int) (end func()) {
 	t.Helper()
 	var all [][]byte
@@ -113,9 +114,9 @@ func exhaust(t *testing.T, left int) (end func()) {
 	}
 }
 
-// Memory that runs out in a transaction, wherever that is, ends a statement or the transaction, and
-// the database is as it was before it or as after it: in memory, and in a file with a journal of
-// either kind.
+// Memory runs out at each point of a transaction. A statement or the transaction fails, and the
+// database is as it was before or after the transaction: in memory, and in a file with either
+// kind of journal.
 func TestMemoryRunsOutInATransaction(t *testing.T) {
 	const rows, changed = 300, "UPDATE rows SET body = body || 'x'"
 	for _, path := range []string{":memory:", "delete", "wal"} {
@@ -128,7 +129,7 @@ func TestMemoryRunsOutInATransaction(t *testing.T) {
 			defer db.Close()
 			exec(t, db, "CREATE INDEX bodies ON rows(body)")
 			exec(t, db, fill(rows, 500))
-			length, ended := 500, [4]int{} // before, during and behind the change, and never
+			length, ended := 500, [4]int{} // before, in and behind the change, and never
 			for left := 0; left < 4<<20; left += 1<<12 + left/4 {
 				end := exhaust(t, left)
 				var err error
@@ -145,7 +146,7 @@ func TestMemoryRunsOutInATransaction(t *testing.T) {
 					t.Fatalf("%d bytes left: %v", left, err)
 				}
 				if err != nil {
-					db.Exec("ROLLBACK") // an error if SQLite has done so
+					db.Exec("ROLLBACK") // it fails if SQLite has rolled back itself
 				} else {
 					length++
 				}
@@ -163,10 +164,9 @@ func TestMemoryRunsOutInATransaction(t *testing.T) {
 	}
 }
 
-// The largest sizes that SQLite asks for are refused as others are, though blocks of them are
-// larger than an int32.
+// The largest sizes that SQLite asks for are refused, though their blocks exceed an int32.
 func TestLargestSizes(t *testing.T) {
-	open(t).Close() // has SQLite start
+	open(t).Close() // this starts SQLite
 	tls := libc.NewTLS()
 	defer tls.Close()
 	p := sqlite3.Xsqlite3_malloc(tls, 100)
@@ -178,9 +178,9 @@ func TestLargestSizes(t *testing.T) {
 	}
 }
 
-// A database that is closed leaves nothing on the heap, and one that is open has its rows there.
+// The rows of an open database are on the heap. Closing it frees all of its memory.
 func TestCloseFreesAll(t *testing.T) {
-	open(t).Close() // what SQLite keeps for good
+	open(t).Close() // this allocates the memory that SQLite keeps for good
 	before := heap.Stats().LiveBytes
 	db := open(t)
 	exec(t, db, fill(1000, 1000))
@@ -194,7 +194,7 @@ func TestCloseFreesAll(t *testing.T) {
 	}
 }
 
-// SQLite does not change its memory while it has some.
+// Use fails while SQLite has memory.
 func TestTooLate(t *testing.T) {
 	db := open(t)
 	defer db.Close()
@@ -207,8 +207,8 @@ func TestTooLate(t *testing.T) {
 	panics.Want(t, "freehold: sqlite.Use: h is nil", func() { freeholdsqlite.Use(nil) })
 }
 
-// The first heap stays, also before a connection is opened: the test's process starts another for
-// that.
+// The first heap stays, even before a connection is opened. The test runs itself in a new
+// process.
 func TestUseOfAnotherHeap(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {
 		if out := suite.Rerun(t, "FREEHOLD_TEST_DEFAULT=1"); !strings.Contains(out, "PASS") {
@@ -231,8 +231,7 @@ func TestUseOfAnotherHeap(t *testing.T) {
 	}
 }
 
-// A database that was opened before Use keeps its memory: the test's process starts another for
-// that.
+// A database that was opened before Use keeps its memory. The test runs itself in a new process.
 func TestUseAfterOpen(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {
 		out := suite.Rerun(t, "FREEHOLD_TEST_DEFAULT=1")
@@ -248,7 +247,7 @@ func TestUseAfterOpen(t *testing.T) {
 	}
 }
 
-// A table in memory of 200,000 rows of 200 bytes is built, indexed, updated and dropped.
+// An in-memory table of 200,000 rows of 200 bytes is built, indexed, updated and dropped.
 // FREEHOLD_TEST_DEFAULT=1 runs it on SQLite's own memory.
 func BenchmarkTable(b *testing.B) {
 	end := suite.Footprint(b)

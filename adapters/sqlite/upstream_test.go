@@ -8,8 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
-// first is a package that gives SQLite its heap. Package vec uses SQLite in its init, so it imports
-// first.
+// first is a package that gives SQLite its heap. Package vec uses SQLite in its init, so vec
+// imports first.
 const first = `package first
 
 import (
@@ -24,9 +24,9 @@ func init() {
 }
 `
 
-// TestConcurrentGoroutines runs itself with -race, which takes translated C and freehold no
-// checkptr: see the package's documentation. The subtests that expire wait for a timer a thousand
-// times.
+// excluded are tests that cannot run here. TestConcurrentGoroutines runs itself with -race,
+// which needs checkptr off: see the package's documentation. The expir subtests wait for a timer
+// a thousand times.
 const excluded = "^TestConcurrentGoroutines$|^TestRegisteredFunctions$/expir"
 
 func TestSQLitesTests(t *testing.T) {

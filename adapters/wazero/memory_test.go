@@ -17,14 +17,14 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// guest is a module with a memory of one page of 64 KiB and up to 16,384:
+// guest is a module with a memory of 1 to 16,384 pages of 64 KiB:
 //
 //	(memory (export "memory") 1 16384)
 //	(func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
 var guest = []byte("\x00asm\x01\x00\x00\x00" + "\x01\x06\x01\x60\x01\x7f\x01\x7f" + "\x03\x02\x01\x00" + "\x05\x06\x01\x01\x01\x80\x80\x01" +
 	"\x07\x11\x02\x06memory\x02\x00\x04grow\x00\x00" + "\x0a\x08\x01\x06\x00\x20\x00\x40\x00\x0b")
 
-// instantiate returns the guest on a, which is closed by its runtime.
+// instantiate returns the guest with memory from a. closed closes its runtime.
 func instantiate(a freehold.Allocator, config wazero.RuntimeConfig) (module api.Module, closed func()) {
 	ctx := context.Background()
 	if a != nil {
@@ -34,7 +34,7 @@ func instantiate(a freehold.Allocator, config wazero.RuntimeConfig) (module api.
 	return freehold.Must(r.Instantiate(ctx, guest)), func() { r.Close(ctx) }
 }
 
-// grow grows the guest's memory by some pages and returns how many it had, or -1 if that fails.
+// grow grows the guest's memory and returns its old number of pages, or -1 on failure.
 func grow(module api.Module, pages int) int {
 	result := freehold.Must(module.ExportedFunction("grow").Call(context.Background(), uint64(pages)))
 	return int(int32(result[0]))
@@ -57,8 +57,8 @@ func Example() {
 	// 0
 }
 
-// A memory keeps what it has and gets zeros, where it moves and where it does not, and is freed in
-// the end.
+// A memory keeps its contents and gets zeros behind them, in place or moved, and is freed in the
+// end.
 func TestGrow(t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -70,7 +70,7 @@ func TestGrow(t *testing.T) {
 		for _, a := range []freehold.Allocator{heap, alloctest.New(t)} {
 			t.Run(fmt.Sprintf("%s/%T", name, a), func(t *testing.T) {
 				if _, ok := a.(*alloctest.Allocator); ok && name == "capacity" {
-					return // alloctest has no block of 1 GiB
+					return // alloctest cannot allocate 1 GiB
 				}
 				module, closed := instantiate(a, config)
 				defer closed()
@@ -96,7 +96,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// At a limit the guest cannot grow and goes on, and a guest that cannot start is a panic.
+// At a limit the guest cannot grow and goes on. Instantiating a guest that gets no memory
+// panics.
 func TestLimit(t *testing.T) {
 	limit := freehold.NewLimit(alloctest.New(t), 1<<20)
 	module, closed := instantiate(limit, wazero.NewRuntimeConfigInterpreter())
@@ -118,7 +119,7 @@ func TestLimit(t *testing.T) {
 	instantiate(freehold.NewLimit(limit, 1), wazero.NewRuntimeConfigInterpreter())
 }
 
-// Sizes of more than an int, and memories that are freed twice.
+// Reallocate refuses sizes beyond an int, and a second Free is a no-op.
 func TestMemory(t *testing.T) {
 	m := freeholdwazero.New(freehold.Default()).Allocate(1<<16, 1<<32)
 	if m.Reallocate(1<<63) != nil {
@@ -129,7 +130,7 @@ func TestMemory(t *testing.T) {
 	panics.Want(t, "freehold: wazero.New: next is nil", func() { freeholdwazero.New(nil) })
 }
 
-// A memory that grows from 64 KiB to 1 GiB by 1 MiB at a time, and is touched as it grows.
+// A memory grows from 64 KiB to 1 GiB in steps of 1 MiB, and each step is touched.
 func BenchmarkGrow(b *testing.B) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

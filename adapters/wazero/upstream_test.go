@@ -8,11 +8,12 @@ import (
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
-// readsAfterGrow read a slice of a memory after memory.grow, and want what was there before.
+// readsAfterGrow are tests that read a slice of a memory after memory.grow and want its old
+// contents.
 const readsAfterGrow = "^TestEngine(Compiler|Interpreter)$/^module_memory$"
 
-// Every memory is on freehold. A shared memory gets its capacity at once, as the documentation asks
-// for.
+// Every memory is on freehold. A shared memory gets its capacity at once, as the documentation
+// says.
 func TestWazerosTests(t *testing.T) {
 	m := suite.Copy(t, "github.com/tetratelabs/wazero")
 	m.Edit(t, "internal/wasm/memory.go", "\t\"github.com/tetratelabs/wazero/api\"\n", `

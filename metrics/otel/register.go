@@ -62,7 +62,7 @@
 //	freehold.cache.misses        {read}
 //	freehold.cache.undecodable   {read}
 //	freehold.cache.sets          {entry}
-//	freehold.cache.evictions     {entry}   with the attribute freehold.reason: room, expired or shrunk
+//	freehold.cache.evictions     {entry}   freehold.reason is room, expired or shrunk
 //	freehold.cache.copied        By
 //
 // These have no attribute, and are the fields of [budget.Stats] while a budget runs:

@@ -43,14 +43,14 @@ func register(t *testing.T) (*sdk.ManualReader, metric.Registration) {
 	return reader, r
 }
 
-// A point is what was observed of one heap.
+// A point is one observed value.
 type point struct {
 	unit, help string
 	value      int64
 	counts     bool
 }
 
-// collect returns the points of heaps of one name, or of a tag or an account.
+// collect returns the points of the heaps with a name, or of a tag, an account or caches.
 func collect(t *testing.T, reader *sdk.ManualReader, of string) map[string]point {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -76,7 +76,7 @@ func collect(t *testing.T, reader *sdk.ManualReader, of string) map[string]point
 	return points
 }
 
-// wantFigures checks what was observed of figures.
+// wantFigures checks the observed values of figures.
 func wantFigures[S any](t *testing.T, points map[string]point, of string, figures []metrics.Figure[S], st S) {
 	t.Helper()
 	for _, f := range figures {
@@ -88,7 +88,7 @@ func wantFigures[S any](t *testing.T, points map[string]point, of string, figure
 	}
 }
 
-// Each figure of each list is observed until Unregister, by the names and units of the package's
+// Each figure of each list is observed until Unregister. Names and units are as in the package's
 // documentation.
 func TestFiguresAreObserved(t *testing.T) {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: "heap", MaxBytes: 8 << 20, Decay: -1}) // no tick changes a figure
@@ -171,7 +171,7 @@ func TestFiguresAreObserved(t *testing.T) {
 
 var errMeter = errors.New("no instruments")
 
-// A broken meter makes no instrument of a kind, or takes no callback.
+// A broken meter fails to create one kind of instrument, or refuses the callback.
 type broken struct {
 	noop.Meter
 	part string

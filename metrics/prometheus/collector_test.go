@@ -32,7 +32,7 @@ func newHeap(t *testing.T, name string, maxBytes int) *freehold.Heap {
 	return h
 }
 
-// newCache returns a cache whose counters of evictions differ.
+// newCache returns a cache whose three counters of evictions differ.
 func newCache(t *testing.T, parent freehold.Allocator) *cache.Cache {
 	c := cache.New(parent, &cache.Options{Name: "sessions", MaxBytes: 1 << 20})
 	t.Cleanup(c.Close)
@@ -49,7 +49,7 @@ func newCache(t *testing.T, parent freehold.Allocator) *cache.Cache {
 	return c
 }
 
-// scrape returns what a server shows to Prometheus.
+// scrape returns the page that Prometheus would scrape.
 func scrape(t *testing.T) string {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -62,7 +62,7 @@ func scrape(t *testing.T) string {
 	return w.Body.String()
 }
 
-// wantFigures checks that the values of figures are shown, with their kind.
+// wantFigures checks that the page has the values and kinds of figures.
 func wantFigures[S any](t *testing.T, text, of, label string, figures []metrics.Figure[S], st S) {
 	t.Helper()
 	for _, f := range figures {
@@ -86,8 +86,8 @@ func wantFigures[S any](t *testing.T, text, of, label string, figures []metrics.
 	}
 }
 
-// Each figure of each list is shown, by the names of the package's documentation, which follow the
-// conventions.
+// Each figure of each list is on the page, under its name in the package's documentation. Names
+// follow Prometheus's conventions.
 func TestFiguresAreCollected(t *testing.T) {
 	h := newHeap(t, "heap", 8<<20)
 	if _, err := h.Alloc(9<<20, 8); err == nil {

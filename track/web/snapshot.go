@@ -105,7 +105,8 @@ func resident() int {
 	return int(stat["VmRSS"])
 }
 
-// stacks returns the stacks of a snapshot: track.Profile, where stacks that look alike are added up.
+// stacks returns the stacks of a snapshot: track.Profile, where stacks that look alike are added
+// up.
 func stacks() []Stack {
 	var all []Stack
 	at := map[string]int{}

@@ -15,11 +15,11 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Text returns the snapshot as tables for a terminal of the given width; 0 means any width. A wider
-// table continues below, with its first column again. With an earlier snapshot of the same process,
-// counters are rates per second between the two; otherwise they count from the start. A name with
-// characters that do not print is quoted. Names are cut at 1,000 characters; in tables at 100 or half
-// of the width, but not below 20.
+// Text returns the snapshot as tables for a terminal of the given width; 0 means any width. A
+// wider table continues below, with its first column again. With an earlier snapshot of the same
+// process, counters are rates per second between the two; otherwise they count from the start. A
+// name with characters that do not print is quoted. Names are cut at 1,000 characters; in tables
+// at 100 or half of the width, but not below 20.
 func (s *Snapshot) Text(before *Snapshot, width int) string {
 	since := interval{&Snapshot{}, "", 1}
 	if before != nil && before.PID == s.PID && before.Started.Equal(s.Started) && s.Time.After(before.Time) {
@@ -149,11 +149,12 @@ func (s *Snapshot) stackText(b *text) {
 	}
 }
 
-// A table has a head and rows of the same length. The first column is flush left, numbers flush right.
+// A table has a head and rows of the same length. The first column is flush left, numbers flush
+// right.
 type table [][]string
 
-// text collects the output for a terminal. All of it passes printf and table, which quote names: they
-// may come from an untrusted process.
+// text collects the output for a terminal. All of it passes printf and table, which quote names:
+// they may come from an untrusted process.
 type text struct {
 	strings.Builder
 	width int // of the terminal; 0 if any is fine
