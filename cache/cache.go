@@ -2,7 +2,7 @@
 //
 //	hash of the key --> shard --> index: slot --> place: segment, offset --> item: key and value
 //
-//	Set      write.go finds the slot, allot.go has room for the item, shard.go has the slot refer to it
+//	Set      write.go finds the slot, allot.go has room for the item, shard.go stores the slot
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties the segment that policy.go chooses, and copies the items that stay
 //

@@ -54,8 +54,8 @@ func (s *shard) unlock() {
 	}
 }
 
-// needsRoom is the error of store if a huge entry of that many bytes needs a loan. The write then
-// unlocks the shard, and begins again by lockFor with these bytes.
+// needsRoom is the error of store if a huge entry needs a loan, and has the bytes of its key and
+// value. The write then unlocks the shard, and begins again by lockFor with these bytes.
 type needsRoom int
 
 func (n needsRoom) Error() string { return "freehold: an entry needs room of other shards" }

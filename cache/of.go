@@ -49,10 +49,10 @@ type Of[K comparable, V any] struct {
 type OfOptions[K comparable, V any] struct {
 	Options
 
-	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers,
-	// of which two keys must be equal exactly if their bytes are: without padding and floats. NewOf
-	// panics for other types, and for a Codec without Append, or without Decode in Values. A key is
-	// never decoded.
+	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers. Two
+	// such keys must be equal exactly if their bytes are, so they have neither padding nor floats.
+	// NewOf panics for other types, and for a Codec without Append, or without Decode in Values. A key
+	// is never decoded.
 	Keys   *Codec[K]
 	Values *Codec[V]
 }

@@ -16,11 +16,17 @@
 //
 //	note           | 0 | ghost 12 bits | ... five in all, the newest last |
 //
-// Another policy is another file with these: admit says where a new item begins, onHit what a read
-// changes in its slot, victim which segment is emptied, and by which rule its items stay; after is
-// what staying changes, evicted notes an item that does not stay, and worst is the item that goes
-// if the index has no room. A policy has two queues, main and small, maxHits in each slot, the note
-// of each bucket, and a segment's figures. It changes no segment.
+// Another policy is another file with these functions:
+//
+//	admit      the queue and the hits of a new item
+//	onHit      the slot of an item after a read
+//	victim     the segment to empty, and the rule by which its items stay
+//	after      the queue and the hits of an item that stays
+//	evicted    notes an item that does not stay
+//	worst      the item that goes if a bucket of the index is full
+//
+// A policy has two queues, main and small, maxHits in each slot, the note of each bucket, and the
+// figures of segments. It changes notes and slots, and no segment.
 
 package cache
 
@@ -67,8 +73,8 @@ func onHit(w slot) slot {
 	return w + oneHit
 }
 
-// victim returns the segment to empty, and its rule, or 0 if none is sealed and without readers. The
-// higher the round, the more hits an item needs to stay.
+// victim returns the segment to empty, and its rule, or 0 if none is sealed and without readers.
+// The higher the round, the more hits an item needs to stay.
 func (s *shard) victim(round int) (n uint32, r rule) {
 	v := s.victims()
 	small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent

@@ -1,7 +1,7 @@
 // Writes: sets, conditions and updates.
 //
-// Each call finds the key's shard, locks it with room for the entry, finds what the key has, and
-// stores, changes or deletes that. If an entry turns out to be huge, the call begins again with room
+// Each call finds the key's shard, locks it with room for the entry, finds the key's item, and
+// stores, changes or deletes it. If an entry turns out to be huge, the call begins again with room
 // for it: see lend.go.
 
 package cache
@@ -77,7 +77,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	}
 }
 
-// update is Update in a shard with room for an entry of that many bytes.
+// update is Update in a shard. room is the bytes of the entry, for lockFor.
 func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, room int) (version uint64, err error) {
 	s.lockFor(room)
 	defer s.unlock()
@@ -173,7 +173,7 @@ func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, 
 	}
 }
 
-// put is putUntil in a shard with room for an entry of that many bytes.
+// put is putUntil in a shard. room is the bytes of the entry, for lockFor.
 func (s *shard) put(h uint64, key []byte, e *Entry, expires uint32, room int) (version uint64, err error) {
 	s.lockFor(room)
 	defer s.unlock()
@@ -205,7 +205,7 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old pinned, foun
 	}
 }
 
-// putIf is the cache's putIf in a shard with room for an entry of that many bytes.
+// putIf is the cache's putIf in a shard. room is the bytes of the entry, for lockFor.
 func (s *shard) putIf(h uint64, key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool, room int) (done bool, err error) {
 	s.lockFor(room)
 	defer s.unlock()

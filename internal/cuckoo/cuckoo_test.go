@@ -115,8 +115,8 @@ func TestFull(t *testing.T) {
 	ix.Close(parent)
 }
 
-// TestSteps: a new bucket has the note of the one whose slots it takes, and a step that moves a slot
-// changes the sequence counter, which is even after it.
+// TestSteps: a new bucket has the note of the one whose slots it takes, and a step that moves a
+// slot changes the sequence counter, which is even after it.
 func TestSteps(t *testing.T) {
 	parent := alloctest.New(t)
 	r := rand.New(rand.NewPCG(1, 1))
