@@ -28,15 +28,15 @@ func LeavesTakeNoPins(t *testing.T, plain, pinned any) {
 	}
 }
 
-// instrumented reports whether flags make the compiler instrument functions, or the test runs
-// for coverage or fuzzing.
+// instrumented reports whether flags or tags add calls to functions, or the test runs for coverage or
+// fuzzing.
 func instrumented() bool {
 	if f := flag.Lookup("test.fuzz"); testing.CoverMode() != "" || f != nil && f.Value.String() != "" {
 		return true
 	}
 	build, _ := debug.ReadBuildInfo()
 	for _, s := range build.Settings {
-		if s.Key == "-gcflags" {
+		if s.Key == "-gcflags" || s.Key == "-tags" && (strings.Contains(s.Value, "freehold_seams") || strings.Contains(s.Value, "freehold_ranks")) {
 			return true
 		}
 	}
