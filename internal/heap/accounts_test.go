@@ -3,8 +3,9 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/pages"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // Whoever was under way when a heap was closed gets nothing of it.

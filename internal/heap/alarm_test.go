@@ -3,12 +3,12 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

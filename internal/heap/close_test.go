@@ -3,9 +3,10 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/small"
 )
 
 // A tick that comes after Close is the last.

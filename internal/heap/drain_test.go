@@ -3,12 +3,12 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 

@@ -3,13 +3,13 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"reflect"
 	"runtime"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/test/pintest"
 	"github.com/freehold-go/freehold/internal/vm"
 	"github.com/freehold-go/freehold/internal/watch"

@@ -2,7 +2,6 @@ package heap
 
 import (
 	"fmt"
-	"github.com/freehold-go/freehold/internal/small"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/small"
 )
 
 func BenchmarkPair(b *testing.B) {

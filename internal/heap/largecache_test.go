@@ -3,7 +3,6 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

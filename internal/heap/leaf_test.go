@@ -1,10 +1,10 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/test/pintest"
 	"github.com/freehold-go/freehold/internal/watch"
 )

@@ -4,10 +4,10 @@ package heap
 
 import (
 	"errors"
-	"github.com/freehold-go/freehold/internal/small"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

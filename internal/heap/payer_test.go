@@ -5,9 +5,10 @@ package heap
 import (
 	"errors"
 	"fmt"
-	"github.com/freehold-go/freehold/internal/pages"
 	"math"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // testPayer pays up to max, and fails the charge that fails counts down to.

@@ -3,11 +3,11 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/small"
 )
 
 // processor allocates from the cache of one slot and frees to it, whichever processor runs the

@@ -4,13 +4,13 @@ package heap
 
 import (
 	"errors"
-	"github.com/freehold-go/freehold/internal/small"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

@@ -3,12 +3,12 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"math"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

@@ -3,10 +3,11 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/small"
 )
 
 // keepBusy moves blocks of a class, so that the next tick drains no cache.

@@ -3,13 +3,13 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

@@ -3,11 +3,11 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 

@@ -3,13 +3,13 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/small"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
