@@ -356,6 +356,21 @@ func TestUpdateKeepsTheExpiry(t *testing.T) {
 	get(t, c, "k", "w")
 }
 
+// TestUpdateWithJitter: an Update that leaves the TTL does not shorten it again.
+func TestUpdateWithJitter(t *testing.T) {
+	c := newCache(t, Options{Jitter: 1})
+	c.fake()
+	k := []byte("k")
+	must(0, c.SetTTL(k, k, 1000*time.Hour))
+	expires := c.found(k).it.expires.Load()
+	for _, change := range []Change{Store, Touch, Mark} {
+		must(c.Update(k, func(*Entry, bool) Change { return change }))
+		if now := c.found(k).it.expires.Load(); now != expires {
+			t.Errorf("change %d: second %d has become %d", change, expires, now)
+		}
+	}
+}
+
 // A hooked parent calls a hook, once, before it takes back a segment.
 type hooked struct {
 	freehold.Allocator
