@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/cuckoo"
 )
 
 // TestExpiredGoFirst: what has expired makes the room for new entries, and nothing else is dropped.
@@ -228,5 +229,19 @@ func TestLargeItemsTrim(t *testing.T) {
 	}
 	if p.trims != trims {
 		t.Error("small items trim the parent")
+	}
+}
+
+// TestWorst: the least read entry of a full bucket goes.
+func TestWorst(t *testing.T) {
+	for least := range cuckoo.Slots {
+		var b cuckoo.Bucket
+		for j := range b.Slots {
+			b.Slots[j].Store(uint64(slotOf(1, place(j), false, 2)))
+		}
+		b.Slots[least].Store(uint64(slotOf(1, place(least), true, 1)))
+		if worst(&b) != &b.Slots[least] {
+			t.Errorf("slot %d, which has fewest hits, stays", least)
+		}
 	}
 }
