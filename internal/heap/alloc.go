@@ -22,7 +22,7 @@ import (
 type request struct {
 	size, align int
 	zero        bool
-	counts      bool // the block counts in the countdown to the next watched block
+	counts      bool // the block counts down to the next watched block
 	due         bool // result: the countdown ended with this block, so package watch may watch it
 }
 
@@ -54,8 +54,8 @@ func (h *Heap) allocSlow(size, align int, zero bool) ([]byte, error) {
 	return b, err
 }
 
-// allocUnwatched allocates a block that is not watched yet. If the heap is out of memory, it gives
-// back what package watch keeps, and tries again.
+// allocUnwatched allocates a block that is not watched yet. If the heap is out of memory, package
+// watch releases the freed blocks that it keeps, and allocUnwatched tries again.
 func (h *Heap) allocUnwatched(r *request) ([]byte, error) {
 	b, err := h.tryAlloc(r)
 	if err != nil && h.watch.Release() {
@@ -67,7 +67,7 @@ func (h *Heap) allocUnwatched(r *request) ([]byte, error) {
 	return b, nil
 }
 
-// tryAlloc is allocUnwatched without a second try.
+// tryAlloc is allocUnwatched without the second try.
 func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 	class := small.ClassFor(r.size, r.align)
 	if class == 0 || h.pages.WholePages {
@@ -110,8 +110,8 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 }
 
 // allocFromDepot allocates a block from a magazine of a depot, and loads the magazine into the
-// cache. The cache of slot had no block before. was is the block's previous status: see
-// small.Depot.Alloc.
+// cache. The caller has found no block in the cache of slot. was is the block's previous status:
+// see small.Depot.Alloc.
 func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was uint16, err error) {
 	d := h.small.LockFull(class, slot)
 	defer d.Unlock()
@@ -122,9 +122,10 @@ func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was ui
 	return addr, was, err
 }
 
-// mayTakePage reports whether a small block that got no span may have pages of its own. It may if
-// it has more than half a page, if the system refused the span, or if few spans fit into the limit.
-// Otherwise blocks with pages of their own would fill the heap.
+// mayTakePage reports whether a small block may have pages of its own after its class got no span.
+// One of three conditions suffices. The block is larger than half a page. The heap has no limit, so
+// the system has refused the span. Fewer than 64 spans of the class fit into the limit. In all
+// other cases, many small blocks with a page each could fill the heap.
 func (h *Heap) mayTakePage(class uint8, size int) bool {
 	const spansOfALowLimit = 64
 	limit := h.pages.Limit()
@@ -171,8 +172,8 @@ func (h *Heap) freeSlow(b []byte) {
 }
 
 // freeToDepot frees b, a block of the class, into an empty magazine of a depot, and loads the
-// magazine into the cache. The cache of slot had no room before. It reports false if b is not
-// exactly a live block.
+// magazine into the cache. The caller has found no room in the cache of slot. freeToDepot reports
+// false if b is not exactly a live block.
 func (h *Heap) freeToDepot(class uint8, slot int, b []byte) bool {
 	d := h.small.LockRoomy(class, slot)
 	defer d.Unlock()
@@ -193,7 +194,8 @@ func (h *Heap) freeRun(b []byte) {
 	}
 }
 
-// freePointerSlow is FreePointer after the leaf has failed. It frees the block by its slice.
+// freePointerSlow is FreePointer after the leaf has failed. It makes a slice of the block, and
+// frees that.
 func (h *Heap) freePointerSlow(p unsafe.Pointer) {
 	if p == nil || h.keepRunAt(uintptr(p)) {
 		return
@@ -201,7 +203,7 @@ func (h *Heap) freePointerSlow(p unsafe.Pointer) {
 	h.freeSlow(h.blockAt("Heap.FreePointer", p))
 }
 
-// blockAt returns the live block that begins at p.
+// blockAt returns the live block that begins at p. It panics in the name of call if there is none.
 func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	addr := uintptr(p)
 	s := small.SpanAt(addr)
@@ -223,7 +225,7 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	return nil
 }
 
-// resize is Resize in the name of call.
+// resize is Resize of a block that is not empty. It panics in the name of call.
 func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	addr := small.AddrOf(b)
 	if isWatched(small.SpanAt(addr), h.pages.ID, addr) {
@@ -236,7 +238,7 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	return r, ok
 }
 
-// resizeBlock is resize of a block that is not watched.
+// resizeBlock is resize of an unwatched block.
 func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
 	addr, old := small.AddrOf(b), uintptr(len(b))
 	s := small.SpanAt(addr)

@@ -1,16 +1,16 @@
-// Caches: the processors' free blocks.
+// Caches: the free blocks that each processor keeps.
 //
-// A cache has magazines of small blocks, by package small, and kept runs of large ones: see
-// largecache.go. It is off-heap, in the slot of its processor, and the slot's holder has it to
-// itself: see package pin.
+// A cache consists of a small.Cache, which has the magazines, and a largeCache, which has the kept
+// runs. It is off-heap, and the slot of its processor points to it. Only the goroutine that holds
+// the slot uses the cache: see package pin.
 //
 // # Draining
 //
 // A drain returns the blocks in the caches to the spans. pin.Table.Drain takes the caches out of
-// their slots; its table.go proves that no goroutine uses a cache that was taken. After that each
-// free block is in a taken cache, in a depot or in a span. None is on its way between two of these:
-// a goroutine that moves a magazine holds a depot's lock, and it holds the slot while it touches
-// the cache. Drain waits for the slot, and small.Heap.Shrink waits for the lock.
+// their slots. table.go of package pin proves that no goroutine uses a cache that was taken. After
+// that each free block is in a taken cache, in a depot or in a span. None is on its way between two
+// of these: a goroutine that moves a magazine holds a depot's lock, and it holds the slot while it
+// touches the cache. Drain waits for the slot, and small.Heap.Shrink waits for the lock.
 
 package heap
 
@@ -35,11 +35,11 @@ type cache struct {
 
 const (
 	cacheBytes = unsafe.Sizeof(cache{})
-	_          = -unsafe.Offsetof(cache{}.Cache) // the assembly relies on it
+	_          = -unsafe.Offsetof(cache{}.Cache) // offset 0: the assembly relies on it
 )
 
 // noCache is the entry of a slot without a cache. It has no block and no room, so the fast paths
-// need no test for it, and it is never written.
+// need no test for it. It is never written after init.
 var noCache cache
 
 func init() { noCache.clear() }
@@ -53,8 +53,8 @@ func (c *cache) clear() {
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
 func (c *cache) addr() uintptr    { return uintptr(unsafe.Pointer(c)) }
 
-// after returns the countdown after a block of size bytes. It is below 0 if the countdown ends with
-// this block.
+// after returns the countdown that a block of size bytes leaves. A result below 0 means that the
+// countdown ends with this block.
 func (c *cache) after(size int) int64 {
 	left := c.left
 	if watch.Counting() {
@@ -63,8 +63,8 @@ func (c *cache) after(size int) int64 {
 	return left
 }
 
-// due counts down by a block of size bytes that c has just served. It reports whether the countdown
-// ended, so that the block may be watched.
+// due counts down for a block of size bytes from c. It reports whether the countdown ended with it:
+// then package watch may watch the block, and a new countdown begins.
 func (c *cache) due(size int) bool {
 	if left := c.after(size); left >= 0 {
 		c.left = left
@@ -74,7 +74,7 @@ func (c *cache) due(size int) bool {
 	return true
 }
 
-// caches has the slots of a heap, each with a cache or without.
+// caches has the slots of a heap, one for each processor. A slot has a cache or noCache.
 type caches struct {
 	pages     *pages.Heap
 	small     *small.Heap
@@ -91,7 +91,7 @@ func (c *caches) init(p *pages.Heap, s *small.Heap) {
 	c.Table.Init(&noCache)
 }
 
-// enter holds a slot until Leave: the processor's, or the one that a test has chosen.
+// enter takes hold of the processor's slot, or of the slot that a test has chosen, until Leave.
 func (t *caches) enter() (slot int) {
 	if choose := chooseSlot.Load(); choose != nil {
 		return (*choose)(t)
@@ -113,8 +113,8 @@ func (t *caches) exchange(class uint8, m *small.Magazine) *small.Magazine {
 	return m
 }
 
-// add gives the slot a cache. It does nothing if the slot is beyond the table, if there is no
-// memory, or during a drain. The heap is slow then.
+// add gives the slot a cache. It is a no-op if the slot is beyond the table, if there is no memory,
+// or during a drain. Calls on that slot then take the slow paths.
 func (t *caches) add(slot int) {
 	t.Install(t.Slot(slot), func() *cache {
 		addr, err := t.pages.AllocObject(cacheBytes)
@@ -132,8 +132,8 @@ func (t *caches) add(slot int) {
 // block and the statuses in limbo. Scavenging is held.
 func (t *caches) drain() { t.drainBy(t.Drain) }
 
-// drainPatiently is drain for a heap at rest. Heaps whose ticks are due at the same time share a
-// stop of the world.
+// drainPatiently is drain, but may wait. Heaps that drain patiently at the same time share one stop
+// of the world.
 func (t *caches) drainPatiently() { t.drainBy(t.DrainPatiently) }
 
 func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
@@ -152,7 +152,8 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 	t.drainedAt.Store(time.Now().UnixNano())
 }
 
-// empty gives back the blocks of a cache that is in no slot any more.
+// empty returns the blocks of a cache that was taken from its slot to the spans, and its kept runs
+// to the page heap.
 func (t *caches) empty(c *cache) {
 	slot := t.enter()
 	t.Leave(slot)
@@ -163,11 +164,11 @@ func (t *caches) empty(c *cache) {
 	c.clear()
 }
 
-// exist reports whether there is a cache.
+// exist reports whether any slot has a cache.
 func (t *caches) exist() bool { return t.Any(nil) }
 
-// count adds up the free small blocks in caches, by class, and the kept runs. The caches may be in
-// use. counting is held, so that none is freed.
+// count adds the free small blocks in caches to n, by class, and returns the kept runs. Other
+// goroutines may use the caches meanwhile. counting is held, so no cache is freed.
 func (t *caches) count(n *[small.NumClasses]int) (large pages.LargeCount) {
 	t.Each(func(c *cache) {
 		c.Count(n)
@@ -178,7 +179,7 @@ func (t *caches) count(n *[small.NumClasses]int) (large pages.LargeCount) {
 	return large
 }
 
-// block returns the size bytes at addr, cleared or as they are.
+// block returns the size bytes at addr as a slice. If cleared is set, it clears them.
 func block(addr uintptr, size int, cleared bool) []byte {
 	b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
 	if cleared {

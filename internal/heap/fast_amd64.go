@@ -1,8 +1,9 @@
 // Fast: Alloc and Free of small blocks without a pin, in assembly.
 //
-// The assembly is not preempted: see runtime_amd64.go of package pin. Its assumptions about the
-// runtime and the compiler are checked when the program starts. If a check fails, the functions in
-// Go are used instead. They also continue the work if the cache has no block or no room for one.
+// The assembly is not preempted: see runtime_amd64.go of package pin. When the program starts,
+// package pin checks the assembly's assumptions about the runtime and the compiler. If a check
+// fails, the functions in Go are used instead. The assembly jumps to these functions if the cache
+// has no block, or no room for one.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -26,18 +27,18 @@ type largeFunctions struct {
 	free  func(h *Heap, b []byte)
 }
 
-// idle and counting have the functions of fast_amd64.s. Alloc of counting counts down to the next
-// watched block. The functions jump to plain if they cannot finish.
+// idle and counting have the functions of fast_amd64.s. They differ in Alloc: counting.Alloc counts
+// down to the next watched block. A function that cannot finish jumps to its counterpart in plain.
 var idle, counting functions
 
-// assembled returns functions in assembly, if they may run, else plain.
+// assembled returns the functions in assembly, or plain if these may not run.
 func assembled(plain functions) functions {
 	idle, counting = pin.Assembly(plain, entries()), pin.Assembly(plain, countingEntries())
 	return idle
 }
 
-// countInAssembly makes the fast paths count down to the next watched block, or not. A func is one
-// word, so other goroutines may call it meanwhile.
+// countInAssembly switches the countdown of Alloc's fast path on or off. A func is one word, so
+// other goroutines may call Fast.Alloc meanwhile.
 func countInAssembly(on bool) {
 	to := &idle
 	if on {
@@ -46,8 +47,7 @@ func countInAssembly(on bool) {
 	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&Fast.Alloc)), *(*unsafe.Pointer)(unsafe.Pointer(&to.Alloc)))
 }
 
-// cleared has the function to which the assembly jumps to clear a block that takes more than a few
-// stores.
+// cleared has the function to which the assembly jumps to clear a block of more than 64 bytes.
 var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }

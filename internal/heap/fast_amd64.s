@@ -1,8 +1,8 @@
 // Alloc and Free without a pin: see fast_amd64.go.
 //
-// They are called as Go functions call each other, with arguments in registers and the goroutine in
-// R14. They ignore at, and no caller uses the result of a free. When they jump to a Go function,
-// the arguments are in their registers.
+// The functions follow Go's calling convention: arguments are in registers and the goroutine is in
+// R14. They ignore at, and no caller uses the result of a free. When a function jumps to a Go
+// function, the arguments are in their registers.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -10,7 +10,7 @@
 #include "textflag.h"
 
 // CACHE sets cache to the cache of this processor, or to 0 in a zero Heap. For a processor beyond
-// the first slots it jumps to far, where FAR is.
+// the first slots it jumps to far. The code at far is FAR.
 #define CACHE(h, cache, near, far) \
 	MOVQ const_gM(R14), cache \
 	MOVQ const_mP(cache), cache \
@@ -20,7 +20,7 @@
 near: \
 	MOVQ (Heap_caches+const_tableSlots)(h)(cache*8), cache
 
-// FAR goes back to near if the processor has a slot, or jumps to none.
+// FAR jumps back to near if the processor has a slot, or else to none.
 #define FAR(h, cache, near, none) \
 	CMPQ cache, (Heap_caches+const_tableLen)(h) \
 	JCS  near \
@@ -172,9 +172,8 @@ put: \
 	XORL SI, SI \
 	RET
 
-// CLEAR clears the BX bytes at AX by stores that may overlap. It jumps to many if they are more
-// than
-// 64. A block has at least 8 bytes. X15 is 0.
+// CLEAR clears the BX bytes at AX by stores that may overlap. It jumps to many if there are more
+// than 64 bytes. A block has at least 8 bytes. X15 is 0.
 #define CLEAR(small, tiny, many, done) \
 	CMPQ BX, $32 \
 	JLS  small \
@@ -243,7 +242,7 @@ spare:
 far:
 	FAR(AX, R9, near, plain)
 
-// allocFast, counting.
+// allocCounting is allocFast with COUNT.
 TEXT allocCounting<>(SB), NOSPLIT, $0-0
 	CLASS(large, wide, plain)
 class:

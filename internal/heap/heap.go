@@ -4,24 +4,25 @@
 //	        |                                  |                                   +--> package pages
 //	        +--> alloc.go: slow paths ---------+-- large block: a run of pages ----+
 //
-// A block of up to 32 KiB is small: package small rounds it up to a size class and has magazines of
-// free blocks. A larger block is large: a run of pages of its own. Each processor has a cache with
-// magazines of each class and some freed large blocks, so most calls take no lock. Package watch
-// observes chosen blocks: samples, guarded blocks, blocks with red zones.
+// A block of up to 32 KiB is small: package small rounds its size up to a size class and keeps free
+// blocks in magazines. A block of more than 32 KiB is large: it is a run of pages of its own. Each
+// processor has a cache with magazines of each class and some freed large blocks, so most calls
+// take no lock. Package watch observes chosen blocks: samples, guarded blocks, blocks with red
+// zones.
 //
 // Terms, besides the ones of packages pages and small:
 //
 //	cache     a processor's magazines and kept runs
 //	kept run  the run of a freed large block, in a cache
 //	slot      the place of a processor's cache; a call holds it while it uses the cache
-//	leaf      a fast path: a function that calls none and so keeps its processor
-//	watched   of a block: package watch has its size, and takes its Free and Resize
-//	drain     to return the blocks in the caches to the spans
-//	scavenge  to give memory back, by a timer or in Trim
+//	leaf      a fast path: a function that calls no other, so its goroutine stays on its processor
+//	watched   of a block: package watch has its size and handles its Free and Resize
+//	drain     to return the blocks in all caches and depots to the spans
+//	scavenge  to give unused memory back to the system, by a timer or in Trim
 //
 // # What may touch what
 //
-// Each file uses those below it only:
+// Each file uses only the files below it:
 //
 //	engine.go                          what package watch calls
 //	heap.go                            Init and Close
@@ -30,7 +31,7 @@
 //	alloc.go                           slow paths of Alloc, Free and Resize
 //	large.go                           large blocks
 //	scavenge.go, walk.go               ticks, Trim; visits to every block
-//	reclaim.go                         memory given back for a request that was refused
+//	reclaim.go                         gives memory back before it refuses a request
 //	stats.go                           figures
 //	cache.go                           the caches of all slots
 //	largecache.go                      the kept runs of one cache
@@ -62,26 +63,27 @@ type Options struct {
 	Decay      time.Duration
 	HugePages  bool
 	WholePages bool        // every block is large, and freed memory goes back at once
-	Payer      pages.Payer // is charged for the heap's memory; nil for nobody
+	Payer      pages.Payer // is charged for the heap's memory, if it is not nil
 }
 
-// Obstacle returns "" if the fast paths of small blocks take no pins, or else the reason why not.
+// Obstacle returns the reason why the fast paths of small blocks take pins, or "" if they take
+// none.
 func Obstacle() string {
 	return cmp.Or(watch.EachBlock(), pin.Obstacle())
 }
 
-// Of returns the heap inside a *freehold.Heap, whose package sets it.
+// Of returns the heap inside a *freehold.Heap. Package freehold sets Of.
 var Of func(h any) *Heap
 
-// Heap is a general allocator. It is ready once pin.New has made it, or an object that ends with
-// it, and Init was called.
+// Heap is a general allocator. pin.New makes it, or an object whose last field it is. Then Init
+// makes it ready.
 type Heap struct {
-	uncounted atomic.Int64  // pages refused since the last count of what a drain could free
+	uncounted atomic.Int64  // pages refused since worthADrain last counted
 	refused   atomic.Uint64 // requests that got no block
-	countedAt atomic.Int64  // time of the last count, in nanoseconds of Unix time
+	countedAt atomic.Int64  // when worthADrain last counted, in nanoseconds of Unix time
 	number    uint64        // in registry
 	ticks     uint32        // so far
-	drained   uint32        // the tick of the last drain
+	drained   uint32        // the value of ticks at the last drain by a tick
 	watch     watch.Heap    // the watched blocks
 
 	pages pages.Heap
@@ -93,7 +95,7 @@ type Heap struct {
 
 const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.caches) + unsafe.Sizeof(Heap{}.caches)))
 
-// Init makes h ready. It takes no memory.
+// Init makes h ready. It takes no memory from the system.
 func (h *Heap) Init(o Options) {
 	arg.AtLeast("NewHeap", "MaxBytes", o.MaxBytes, 0)
 	h.caches.init(&h.pages, &h.small)

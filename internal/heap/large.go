@@ -78,13 +78,15 @@ func freeRunPinned(h *Heap, addr uintptr, size int, _, _ uintptr) bool {
 }
 
 // mayKeep reports whether a cache may keep the run of a large block. It may not if the block is
-// watched, if it has a mapping of its own, or if its alignment is beyond what find looks for.
+// watched, has a mapping of its own, or has an alignment of more than a page, which find does not
+// look for.
 func mayKeep(s *pages.Span) bool {
 	return s.Separate == 0 && !isLargeWatched(s) && s.Align() <= pages.PageBytes
 }
 
-// tryLarge is tryAlloc of a large block, or of one of a heap of whole pages. The leaf may have
-// failed only because the countdown ended, so tryLarge asks the cache again.
+// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The leaf may
+// have failed because the countdown ended, although the cache has a run. So tryLarge asks the cache
+// again.
 func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 	if watch.Countdown.Rate.Load() != 0 && r.size > small.MaxSize {
 		if p := h.takeRun(r); p != nil {
@@ -98,7 +100,7 @@ func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 	return b, err
 }
 
-// takeRun returns a block from the cache, or nil.
+// takeRun takes a block from the processor's cache, or returns nil.
 func (h *Heap) takeRun(r *request) unsafe.Pointer {
 	slot := h.caches.enter()
 	defer h.caches.Leave(slot)
@@ -144,7 +146,8 @@ func (h *Heap) newLarge(r *request) ([]byte, error) {
 	return block(s.Base, r.size, false), nil
 }
 
-// cleared returns the size bytes at p, in used memory, cleared if zero is set.
+// cleared returns the size bytes at p as a slice. The memory may be dirty: if zero is set, cleared
+// clears it.
 func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
 	if zero {
 		h.clear(uintptr(p), uintptr(size))
@@ -157,8 +160,8 @@ func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
 //go:noinline
 func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
 
-// freeLarge is Free of a block that is in no span of small blocks. It panics for misuse. It ignores
-// an empty slice of foreign memory.
+// freeLarge is Free of a block that is in no block run. It panics for misuse, but ignores a slice
+// without capacity that is not in a heap's memory.
 func (h *Heap) freeLarge(b []byte) {
 	addr := small.AddrOf(b)
 	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
@@ -201,19 +204,19 @@ func (h *Heap) keepRun(b []byte) (kept bool) {
 	return kept
 }
 
-// keepRunAt keeps the run of the large block at addr by the leaf. It reports false if there is
-// none, or if the cache does not keep it.
+// keepRunAt calls the leaf to keep the run of the large block at addr. It reports false if there is
+// no such block, or if the cache does not keep the run.
 func (h *Heap) keepRunAt(addr uintptr) bool {
 	s := pages.Addresses.First.Span(addr)
 	return s != nil && largeLeaves.free(h, addr, int(s.Size), 0, 0)
 }
 
-// resizeLarge is Resize, in the name of call, of b. b was a large block when the caller looked;
-// another goroutine may have freed or resized it since.
+// resizeLarge is resize of b, which was a large block when the caller looked. Another goroutine may
+// have freed or resized it since, and then resizeLarge panics.
 func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
-	// A block that shrinks to a small size is copied to a span, which frees its pages. But a small
-	// size may have got pages of its own, near the limit: see mayTakePage. Such a block is resized
-	// within them.
+	// If a large block shrinks to a small size, the result is false: the caller then copies it to a
+	// small block, and its pages are freed. A block of a small size may have pages of its own: see
+	// mayTakePage. It is resized within them.
 	old := uintptr(len(b))
 	if size > maxSize || size <= small.MaxSize && !h.pages.WholePages && (old > small.MaxSize || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
 		return nil, false

@@ -6,16 +6,16 @@
 //	                                             |
 //	                                            span
 //
-// A freed block of up to 1 MiB stays a large block of the page heap, with a size of 0, in the cache
-// of the processor that freed it. The next Alloc of the same number of pages takes it from there.
-// So neither call takes a lock, and no span is made, cut or joined.
+// The cache of the processor that frees a block of up to 1 MiB keeps its run. For the page heap the
+// run stays a large block, of size 0. The next Alloc of the same number of pages on this processor
+// takes the run. So neither call takes a lock, and no run is split or merged.
 //
-// Free claims the block by a compare-and-swap of its size, as the page heap does when it frees or
-// resizes one. So if two goroutines do that at once, only one of them succeeds, and each run is in
-// at most one cache.
+// Free claims the block by a compare-and-swap of its size. The page heap does the same when it
+// frees or resizes a block. If two goroutines do so at once, only one of them succeeds. So each run
+// is in at most one cache.
 //
-// A full cache returns some runs to the page heap and keeps the new one, whose memory is in the
-// processor's caches. A drain returns all.
+// A full cache evicts some runs to the page heap and keeps the new one: its memory was used last,
+// so it is likely in the processor's L2. A drain returns all runs.
 
 package heap
 
@@ -31,31 +31,31 @@ import (
 const (
 	maxKeptPages = 1 << 20 / pages.PageBytes // of one run
 
-	// All processors together keep this part of the heap's committed memory. Each keeps at least
-	// minKeptBytes and at most maxKeptBytes, or one longer run. If there is a limit, all together
-	// keep at most this part of it.
+	// The bound of all processors together is this part of the heap's committed memory. The bound
+	// of each is at least minKeptBytes and at most maxKeptBytes, but it may keep a single longer
+	// run. If the heap has a limit, all together keep at most this part of the limit.
 	keptShare    = 32
 	minKeptBytes = 512 << 10
 	maxKeptBytes = 16 << 20
 
-	evictShare = 8 // the part of most that is evicted at once
+	evictShare = 8 // evict leaves this part of most free, besides the new run
 )
 
-// largeCache has the kept runs of one cache. Only the slot's holder uses it, but other
-// goroutines read n and held by atomic loads.
+// largeCache is the part of a cache for kept runs. Only the slot's holder uses it. Other goroutines
+// read n and held by atomic loads.
 //
 // Invariants: n and held count the runs on the stacks, and held <= most, or n == 1 and
 // held <= longest.
 type largeCache struct {
-	stacks  [maxKeptPages]uintptr // by pages less 1: spans, linked by Next
+	stacks  [maxKeptPages]uintptr // stacks[i] has the spans of i+1 pages, linked by Next
 	n       uintptr               // runs
 	held    uintptr               // their pages
-	most    uintptr               // pages of several runs
-	longest uintptr               // pages of one; 0 in noCache
-	hand    uintptr               // the stack from which evict has taken last
+	most    uintptr               // bound of held, if there are several runs
+	longest uintptr               // bound of the pages of one run; 0 in noCache
+	hand    uintptr               // the stack from which evict last took a run
 }
 
-// mostLarge returns the most and longest of a cache on p.
+// mostLarge returns the fields most and longest for the caches of a heap on p.
 func mostLarge(p *pages.Heap) (most, longest uintptr) {
 	if p.WholePages {
 		return 0, 0
@@ -64,8 +64,8 @@ func mostLarge(p *pages.Heap) (most, longest uintptr) {
 	return most / pages.PageBytes, longest / pages.PageBytes
 }
 
-// mostKeptBytes is mostLarge in bytes, for a heap with the given committed bytes and limit. A limit
-// of 0 is none.
+// mostKeptBytes is mostLarge in bytes, for a heap with the given committed bytes and limit. Limit 0
+// means no limit.
 func mostKeptBytes(committed, limit, processors uintptr) (most, longest uintptr) {
 	most, longest = min(max(minKeptBytes, committed/keptShare/processors), maxKeptBytes), maxKeptPages*pages.PageBytes
 	if limit != 0 {
@@ -87,7 +87,7 @@ func (l *largeCache) find(size, align uintptr) *pages.Span {
 	return (*pages.Span)(vm.NonNil(*l.stack(n)))
 }
 
-// take makes s, from find, a block of size bytes.
+// take removes s, which find returned, and makes it a live block of size bytes.
 func (l *largeCache) take(s *pages.Span, size uintptr) unsafe.Pointer {
 	s.Size = size
 	l.remove(s)
@@ -114,8 +114,9 @@ func (l *largeCache) keep(s *pages.Span) {
 	l.n++
 }
 
-// evict makes room for a run of n pages, if it may be kept, and for a few more. It returns the
-// evicted runs, linked by Next. Runs of n pages go first, because the new run can replace them.
+// evict makes room for a run of n pages, and for a few more. If such a run is too long to be kept,
+// it evicts only while the cache exceeds its bound. It returns the evicted runs, linked by Next.
+// Runs of n pages are evicted first, because the new run can replace them.
 func (l *largeCache) evict(n uintptr) (out uintptr) {
 	if n > l.longest {
 		n = 0 // it is not kept
@@ -136,7 +137,7 @@ func (l *largeCache) evict(n uintptr) (out uintptr) {
 	return out
 }
 
-// count returns the runs and their bytes. The holder of the slot may use l meanwhile.
+// count returns the number of runs and their bytes. The holder of the slot may use l meanwhile.
 func (l *largeCache) count() pages.LargeCount {
 	return pages.LargeCount{Blocks: int(atomic.LoadUintptr(&l.n)), Bytes: atomic.LoadUintptr(&l.held) * pages.PageBytes}
 }

@@ -1,11 +1,12 @@
 // Leaves: Alloc and Free of small blocks in Go.
 //
-// A leaf is a function in which the goroutine keeps its processor: see runtime.go of package pin.
-// It gives up, and has changed nothing, if the cache has no block or no room for one, if the block
-// is not a live one of the heap, or if the countdown ends. Then it calls a slow path, whose name
-// ends in Missed, and returns its result.
+// A leaf is a function in which the goroutine stays on its processor: see runtime.go of package
+// pin. It misses if the cache has no block or no room for one, if the block is not a live block of
+// the heap, or if the countdown ends. A leaf that misses has changed nothing. It calls its slow
+// path, whose name ends in Missed, and returns the result.
 //
-// All other calls of a leaf must be inlined. Otherwise pins are used: TestLeavesTakeNoPins.
+// The compiler must inline all other calls in a leaf. Otherwise package pin uses the pinned
+// functions: TestLeavesTakeNoPins detects that.
 
 package heap
 
@@ -26,7 +27,7 @@ func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
 // Free takes back a block.
 func (h *Heap) Free(b []byte) { Fast.free(h, b, 0) }
 
-// FreePointer frees the block at p, nothing if p is nil.
+// FreePointer frees the block at p. It is a no-op if p is nil.
 func (h *Heap) FreePointer(p unsafe.Pointer) { Fast.freePointer(h, p, 0, 0, 0) }
 
 // Resize changes a block's size where that needs no copy.
@@ -43,18 +44,19 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	return h.resize(call, b, size)
 }
 
-// functions are Alloc and Free. Package pin expects at behind four words; callers pass 0. Functions
-// that take pins call a leaf with a slot. If its block is nil or its result false, they do the rest
-// once they have left the slot.
+// functions are Alloc and Free of one fast path. Package pin requires four words of arguments and
+// then at. Callers pass 0 for at. A pinned function enters a slot and passes it to the leaf as at.
+// If that leaf misses, its slow path returns nil or false at once, and the pinned function does the
+// work after it has left the slot.
 type functions struct {
 	Alloc       func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
 	free        func(h *Heap, b []byte, at uintptr) bool
 	freePointer func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
 }
 
-// Fast has the functions in use: assembly where it runs, or else plain. plain has leaves if package
-// pin can call them, or else pinned. Alloc is exported for package freehold, whose Alloc could not
-// be inlined if it called [Heap.Alloc].
+// Fast has the functions in use: the assembly where it runs, or else plain. plain has the leaves
+// where package pin can call them, or else the functions of pinned. Fast.Alloc is exported because
+// package freehold's Alloc is inlined only if it calls Fast.Alloc directly.
 var Fast, plain, pinned functions
 
 func init() {
@@ -71,9 +73,10 @@ func init() {
 	})
 }
 
-// returningSlice returns f as a function whose first three results are a slice. The results are in
-// the same registers. Making a slice in a leaf takes a check, which with -N takes more stack than a
-// leaf may, or goes through memory.
+// returningSlice returns f as a function that returns a slice in place of the first three results.
+// Both use the same registers. A leaf does not make the slice itself: unsafe.Slice has a check
+// that, without optimizations (-N), takes more stack than a leaf may use, and a slice header would
+// go through memory.
 func returningSlice(f func(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error)) func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
 	return *(*func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error))(unsafe.Pointer(&f))
 }
@@ -154,7 +157,7 @@ func freePointerLeaf(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	return true
 }
 
-// The slow paths. They are not inlined, so that leaves call nothing else.
+// The slow paths of the leaves. They are not inlined, so a leaf calls nothing else.
 
 //go:noinline
 func allocMissed(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
@@ -187,7 +190,7 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	return true
 }
 
-// The same with a pin, or with a lock.
+// The functions that hold a slot by a pin, or by a lock: see package pin.
 
 func allocPinned(h *Heap, size, align int, zero bool, _ uintptr) ([]byte, error) {
 	slot := h.caches.Enter()

@@ -25,7 +25,7 @@ func (h *Heap) refuse(call string, err error) error {
 	return fmt.Errorf("%w: %w", pages.ErrOutOfMemory, err)
 }
 
-// allocCall returns the exported name of the call that allocates. It allocates nothing.
+// allocCall returns the exported name of the call, for messages.
 func allocCall(zero bool) string {
 	if zero {
 		return "Heap.Zeroed"
@@ -33,7 +33,7 @@ func allocCall(zero bool) string {
 	return "Heap.Alloc"
 }
 
-// mustBeMade panics in the name of call if h is the zero Heap, which alone has no slots.
+// mustBeMade panics in the name of call if h is the zero Heap. Only the zero Heap has no slots.
 func (h *Heap) mustBeMade(call string) {
 	if h.caches.Len() == 0 {
 		panicNotMade(call)
@@ -42,7 +42,7 @@ func (h *Heap) mustBeMade(call string) {
 
 func panicNotMade(call string) { arg.Panicf(call, "zero value: NewHeap makes a Heap") }
 
-// mustBeOpen panics in the name of call if h is the zero Heap, and after Close.
+// mustBeOpen panics in the name of call if h is the zero Heap or is closed.
 func (h *Heap) mustBeOpen(call string) {
 	h.mustBeMade(call)
 	if h.pages.Closed.Load() {
@@ -66,7 +66,7 @@ func (h *Heap) diagnose(call string, b []byte) (says string) {
 	if r == nil {
 		const foreign = "the memory is not from a freehold heap"
 		switch call {
-		case "Heap.FreePointer", "Heap.ReallocPointer", "Heap.UsableSize": // of no slice
+		case "Heap.FreePointer", "Heap.ReallocPointer", "Heap.UsableSize": // no slice
 			return foreign
 		}
 		return foreign + "; was it moved by append?"
@@ -85,8 +85,8 @@ func (h *Heap) diagnose(call string, b []byte) (says string) {
 	return says
 }
 
-// quotedName returns the name of the open heap with that ID as the end of a message, or "". No lock
-// of a heap is held.
+// quotedName returns the name of the open heap with that ID as the end of a message, or "" if there
+// is none. The caller holds no lock of a heap.
 func quotedName(id uint32) (name string) {
 	EachOpen(func(h *Heap) {
 		if h.pages.ID == id {
@@ -96,7 +96,8 @@ func quotedName(id uint32) (name string) {
 	return name
 }
 
-// diagnoseRun is diagnose of b in the run s, or in none if s is nil. The page heap's mu is held.
+// diagnoseRun is diagnose for b in the run s. s is nil if b is in no run. The page heap's mu is
+// held.
 func (h *Heap) diagnoseRun(s *pages.Span, b []byte) string {
 	addr := small.AddrOf(b)
 	if s == nil || s.Kind == pages.FreeRun {

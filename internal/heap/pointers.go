@@ -1,4 +1,4 @@
-// Pointers: C's interface of malloc, for callers that keep no sizes.
+// Pointers: the interface of C's malloc, for callers that keep no sizes.
 
 package heap
 
@@ -14,7 +14,7 @@ import (
 const mallocAlign = 16
 
 // Malloc returns size bytes at a multiple of 16, or nil if there is no memory. Size 0 gives a block
-// too.
+// of one byte.
 func (h *Heap) Malloc(size int) unsafe.Pointer {
 	if size <= 0 {
 		size = atLeastOne("Heap.Malloc", size)
@@ -28,7 +28,7 @@ func atLeastOne(call string, size int) int {
 	return 1
 }
 
-// Calloc returns n*size zero bytes.
+// Calloc returns n*size zero bytes, at least one. It returns nil if there is no memory.
 func (h *Heap) Calloc(n, size int) unsafe.Pointer {
 	arg.AtLeast("Heap.Calloc", "n", n, 0)
 	arg.AtLeast("Heap.Calloc", "size", size, 0)
@@ -47,8 +47,9 @@ func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(b))
 }
 
-// ReallocPointer makes the block at p size bytes long, by moving it if need be. It returns nil, and
-// leaves p alone, if there is no memory. A block of Alloc that is at no multiple of 16 moves.
+// ReallocPointer resizes the block at p to size bytes, and moves it if necessary. If there is no
+// memory, it returns nil and leaves the block as it is. A block of Alloc whose address is not a
+// multiple of 16 always moves.
 func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	if size <= 0 {
 		size = atLeastOne("Heap.ReallocPointer", size)
@@ -70,8 +71,8 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	return q
 }
 
-// UsableSize returns the usable bytes of the block at p, at least its requested size. It is 0 for
-// nil.
+// UsableSize returns the number of bytes that the caller may use at p, which is at least the
+// requested size. It is 0 if p is nil.
 func (h *Heap) UsableSize(p unsafe.Pointer) int {
 	if p == nil {
 		return 0
@@ -79,7 +80,7 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 	b := h.blockAt("Heap.UsableSize", p)
 	switch s := small.SpanAt(uintptr(p)); {
 	case isWatched(s, h.pages.ID, uintptr(p)):
-		return len(b) // so that a write behind it is found
+		return len(b) // its requested size, so that package watch finds a write beyond it
 	case s.Kind == pages.BlockRun:
 		return int(s.Size)
 	}

@@ -3,14 +3,14 @@
 // The steps are in the order of their cost. After each step that may have helped, the request is
 // tried again:
 //
-//  1. PurgeFor purges free pages, if the limit then permits the request. It stops nobody.
+//  1. PurgeFor purges free pages, if the limit then permits the request. Other goroutines continue.
 //  2. reclaim drains the caches and depots, which frees empty spans. It stops the world.
 //  3. PurgeFor again, for the pages that the drain freed.
 //  4. The payer, if there is one, makes room elsewhere.
 //
-// A cache at its limit evicts when it is refused, and is refused again at every other request. So
-// step 2 is rationed: the heap first counts the bytes that a drain could free, and counts again
-// once it has refused a part of the limit.
+// An application's cache may use refusals as its signal to evict. At the heap's limit, every other
+// request of it is refused. So step 2 is rationed. The heap drains only if it has counted enough
+// bytes that a drain could free, and it counts again only once it has refused a part of the limit.
 
 package heap
 
@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// A drain is worth its cost if it frees this part of the limit, or if the last one was
-	// drainPause ago. So no request is refused forever while the caches hold memory. Counting takes
-	// a few microseconds. It is worth that once requests for the same part of the limit were
-	// refused, or if the last count was drainPause ago.
+	// A drain is worth its cost if it frees this part of the limit, or if the last drain was
+	// drainPause ago. So no request is refused forever while the caches hold memory. A count takes
+	// a few microseconds. It is worth its cost if requests for this part of the limit were refused
+	// since the last count, or if that count was drainPause ago.
 	drainShare = 32
 	drainPause = 10 * time.Millisecond
 )
 
-// withReclaim calls f, which takes at most need pages for a span or a large block. If f fails,
-// withReclaim gives memory back, calls f again, and returns the last error. No lock of the heap is
-// held.
+// withReclaim calls f, which takes at most need pages. span tells whether they are for a span or
+// for a large block. If f fails, withReclaim gives memory back and calls f again. It returns the
+// last error of f. The caller holds no lock of the heap.
 func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	err := f()
 	if err == nil {
@@ -61,8 +61,8 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	return err
 }
 
-// reclaim drains the caches if that is worth its cost. It also offers the system again the pages
-// that it has refused to take back or to map. It reports whether another try may help.
+// reclaim drains the caches if that is worth its cost. It also retries the decommits and mappings
+// that the system has refused. It reports whether another try may help.
 func (h *Heap) reclaim(need uintptr) bool {
 	limited := h.pages.Limit() != 0
 	if limited && !h.mayCount(need) {
@@ -82,7 +82,8 @@ func (h *Heap) reclaim(need uintptr) bool {
 	return true
 }
 
-// mayCount reports whether the refusal of need pages may count the bytes that a drain could free.
+// mayCount adds need to the refused pages. It reports whether a count of the bytes that a drain
+// could free is worth its cost.
 func (h *Heap) mayCount(need uintptr) bool {
 	limit, now := h.pages.Limit()/pages.PageBytes, time.Now().UnixNano()
 	refused := h.uncounted.Add(int64(min(need, limit)))
@@ -94,7 +95,8 @@ func (h *Heap) mayCount(need uintptr) bool {
 	return true
 }
 
-// worthADrain counts the bytes that a drain could free, and reports whether it is worth its cost.
+// worthADrain counts the bytes that a drain could free, and reports whether a drain is worth its
+// cost.
 func (h *Heap) worthADrain() bool {
 	c := h.count()
 	gain := c.cached + c.empty

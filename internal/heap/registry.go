@@ -11,21 +11,22 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// KeepsClosed is whether Close keeps the last figures of heaps: FREEHOLD_DEBUG=stats.
+// KeepsClosed reports whether Close keeps a heap's last figures. FREEHOLD_DEBUG=stats sets it.
 var KeepsClosed = mode.On("stats")
 
 // mostClosed bounds the closed heaps whose figures are kept.
 const mostClosed = 1000
 
-// registry holds the open heaps. A heap that is dropped without Close keeps its memory, so it stays
-// in the registry, unless package owners looks for dropped owners.
+// registry holds the open heaps. A heap that becomes unreachable without Close keeps its memory, so
+// it stays in the registry, unless package owners looks for such heaps.
 var registry owners.Registry[Heap, lockrank.Registry]
 
-// closed has the last figures of heaps. It has a lock of its own, because Close holds Scavenging.
+// closed has the last figures of closed heaps. It has a leaf lock, because Close takes it while it
+// holds Scavenging.
 var closed struct {
 	mu    lockrank.Mutex[lockrank.Leaf]
 	stats []Stats // of at most mostClosed heaps, without their classes
-	more  int     // heaps that were closed later
+	more  int     // closed heaps whose figures were not kept
 }
 
 // EachOpen calls f for each open heap in order of creation. Init and Close of other heaps wait

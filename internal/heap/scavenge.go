@@ -4,11 +4,10 @@
 // that was not used since the last tick, in this order:
 //
 //  1. Small blocks: see small.Heap.Tick.
-//  2. The caches, by a drain, if no class has moved a block or the caches hold much. Drains by ticks
-//     are at least a decay apart, since they stop the world.
-//  3. Free pages, as many as were free at every moment since the last tick: the low-water mark. This
-//     step is last because the others free pages. Long free runs are purged sooner: see oversize.go
-//     of package pages.
+//  2. The caches, by a drain, if no class has moved a block or the caches hold much. Two drains by
+//     ticks are at least a decay apart, because a drain stops the world.
+//  3. Dirty free pages, up to their low-water mark since the last tick. This step is last because
+//     the others free pages. Long free runs are purged sooner: see oversize.go of package pages.
 //
 // There is no background goroutine, and a heap at rest has no timer.
 
@@ -60,7 +59,7 @@ func (h *Heap) cachesHoldMuch() bool {
 	return c.cached > max(minHoard, c.live/hoardShare)
 }
 
-// Purge gives back free pages, about the given number of bytes at most.
+// Purge gives back free pages, at most about the given number of bytes.
 func (h *Heap) Purge(bytes int) {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
@@ -69,8 +68,8 @@ func (h *Heap) Purge(bytes int) {
 	}
 }
 
-// TrimSpare trims a heap that has at least a page to give back, but leaves its quarantine alone. A
-// closed heap has none.
+// TrimSpare trims h if it has at least a page to give back. It leaves the quarantine alone. It is a
+// no-op after Close.
 func (h *Heap) TrimSpare() {
 	n := h.count()
 	if spare := n.cached + n.empty + int(h.pages.Figures().Dirty); spare >= pages.PageBytes {
@@ -86,8 +85,8 @@ func (h *Heap) Trim() {
 	}
 }
 
-// tryTrim trims all but the quarantine, which Close may be emptying. It reports false for a closed
-// heap.
+// tryTrim is Trim, but leaves the quarantine alone, because Close may be emptying it. It reports
+// false if h is closed.
 func (h *Heap) tryTrim() bool {
 	h.mustBeMade("Heap.Trim")
 	h.pages.Scavenging.Lock()
@@ -111,7 +110,8 @@ func TrimAll() {
 	}
 }
 
-// restartCountdowns drains the caches. New ones begin with new countdowns. A closed heap has none.
+// restartCountdowns drains the caches, because each new cache begins a new countdown. A closed heap
+// has no caches.
 func (h *Heap) restartCountdowns() {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()

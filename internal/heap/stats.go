@@ -7,27 +7,27 @@ import (
 	"github.com/freehold-go/freehold/internal/small"
 )
 
-// Stats is a snapshot of a heap. Sizes are bytes. While other goroutines allocate and free, each
-// figure may be off by the calls in progress and by a magazine of each class.
+// Stats is a snapshot of a heap. Sizes are bytes. While other goroutines allocate and free, a
+// figure may be off by the calls in progress and by one magazine of each class.
 type Stats struct {
 	Name          string
 	Allocated     int    // in live blocks, each counted as its class or its whole pages
-	Active        int    // in runs that hold a block, live or cached
+	Active        int    // in runs that are not free: spans, large blocks, kept runs
 	Resident      int    // an upper bound of the physical memory in use
 	Retained      int    // address space without memory
 	Metadata      int    // the heap's own bookkeeping, address tables included; part of Resident and Committed
 	Committed     int    // what MaxBytes limits: dirty pages and Metadata
-	MaxBytes      int    // the limit, or that of the payer if it is lower; 0 if there is none
+	MaxBytes      int    // the lower of the heap's and the payer's limits; 0 if there is none
 	Blocks        int    // live blocks
 	LargeBlocks   int    // live large blocks, included in Blocks
-	LargeBytes    int    // their part of Allocated
+	LargeBytes    int    // the part of Allocated in LargeBlocks
 	SlowAllocs    uint64 // allocations since the start that no cache served
 	SlowFrees     uint64 // frees since the start that no cache took
 	Refusals      uint64 // calls since the start that ran out of memory
 	PurgedBytes   uint64 // given back to the system since the start
 	Guarded       int    // live guarded blocks, included in Blocks
 	GuardedEver   uint64 // blocks guarded since the start
-	GuardsSkipped uint64 // blocks since the start that were to be guarded, and were not
+	GuardsSkipped uint64 // blocks since the start that were chosen but not guarded
 	Classes       []ClassStats
 }
 
@@ -40,8 +40,8 @@ type ClassStats struct {
 	Spans  int
 }
 
-// Stats returns the heap's figures. It takes a few microseconds. Alloc and Free count nothing for
-// it.
+// Stats returns the heap's figures. It takes a few microseconds. Fast paths of Alloc and Free keep
+// no counters for it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
 	st := Stats{Name: h.pages.Name, MaxBytes: int(h.pages.Limit())}
@@ -77,8 +77,9 @@ func (h *Heap) Stats() Stats {
 	return st
 }
 
-// countFreed moves the blocks in quarantine from the live ones of st to the free ones. Blocks that
-// came into quarantine after st was counted may not be in it, so no figure falls below 0.
+// countFreed subtracts the blocks in quarantine from the live blocks of st, and adds small ones to
+// the cached blocks. st may not include a block that came into quarantine after it was counted, so
+// countFreed lets no figure fall below 0.
 func (h *Heap) countFreed(st *Stats) {
 	var n [small.NumClasses]int
 	h.watch.EachFreed(func(addr uintptr) {
@@ -104,8 +105,8 @@ func (h *Heap) countFreed(st *Stats) {
 }
 
 // eachClass calls f with the holding of each class. It returns the figures of the page heap without
-// kept runs, and the bytes of these. It waits for a drain under way, because it would not find the
-// blocks of caches that a drain has taken.
+// the kept runs, and the bytes of the kept runs. It waits until an ongoing drain ends, because it
+// would miss the blocks in the caches that the drain has taken.
 func (h *Heap) eachClass(f func(class uint8, n small.Holding)) (p pages.Figures, kept int) {
 	h.caches.counting.Lock()
 	defer h.caches.counting.Unlock()
@@ -124,7 +125,7 @@ func (h *Heap) eachClass(f func(class uint8, n small.Holding)) (p pages.Figures,
 type counts struct {
 	live   int // in live blocks
 	cached int // in free blocks of caches and depots
-	empty  int // in spans without a block in use, and in limbo
+	empty  int // in spans in which all blocks are free, and in limbo
 }
 
 // count adds up a heap's memory. It takes a few microseconds.

@@ -1,7 +1,8 @@
 // Walk: a visit to every live block.
 //
-// A walk visits the runs of all segments in the order of their addresses. Other goroutines allocate
-// and free meanwhile, so a lock keeps the memory of each block during its visit:
+// A walk visits the runs of each segment in the order of their addresses. Other goroutines may
+// allocate and free meanwhile. So during the visit of a block, a lock keeps its memory from being
+// freed:
 //
 //	small block   its class's lock: no span of the class is freed
 //	large block   the page heap's lock, released after each part
@@ -25,8 +26,9 @@ func (h *Heap) GoPointers() ([]watch.GoPointer, error) {
 	return watch.GoPointers(h.walk)
 }
 
-// walk calls visit with each live block, a large one in parts. It calls it with none if h is
-// closed. It may miss a block that is allocated, freed or resized meanwhile. visit must not call h.
+// walk calls visit with each live block. It visits a large block in parts. A closed heap has no
+// blocks. walk may miss a block that is allocated, freed or resized meanwhile. visit must not call
+// h.
 func (h *Heap) walk(visit func(watch.Part)) {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
@@ -61,7 +63,7 @@ func (h *Heap) visitRun(addr uintptr, visit func(watch.Part)) (next uintptr) {
 }
 
 // visitLarge visits the part of a large block that begins at from. It reports false if no large
-// block is at addr or it ends before from.
+// block is at addr, or if the block ends at or before from.
 func (h *Heap) visitLarge(addr, from uintptr, visit func(watch.Part)) (more bool) {
 	h.pages.Look(addr, func(s *pages.Span) {
 		size := largeSize(s)
@@ -73,7 +75,7 @@ func (h *Heap) visitLarge(addr, from uintptr, visit func(watch.Part)) (more bool
 	return more
 }
 
-// largeSize returns the size of a large block, or 0 if a cache keeps its run. Other goroutines
+// largeSize returns the size of a large block, or 0 if a cache keeps its run. Other goroutines may
 // allocate and free it meanwhile.
 //
 //go:norace

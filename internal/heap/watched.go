@@ -1,10 +1,10 @@
-// Watched blocks: which blocks package watch observes.
+// Watched blocks: the marks of the blocks that package watch observes.
 //
 //	Alloc --countdown--> h.watch.Alloc     Free, Resize --status or flag--> h.watch.Free, .Resize
 //
 // A small block is watched if its status is small.Watched, and a large one if its span has the flag
-// Watched. All blocks in guard runs are. Only package watch knows their sizes. When a block becomes
-// an ordinary one again, its status is its size again.
+// Watched. Every block in a guard run is watched. Only package watch knows the sizes of watched
+// blocks. mark sets the status back to the size when a small block is no longer watched.
 
 package heap
 
@@ -16,8 +16,8 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// isWatched reports whether addr is in a watched block or a guard run of owner's. Package watch
-// knows whether the block begins there. s is the span at addr.
+// isWatched reports whether addr is in a watched block or a guard run of owner. s is the span at
+// addr. isWatched does not check that the block begins at addr: package watch does.
 func isWatched(s *small.Span, owner uint32, addr uintptr) bool {
 	if s == nil || s.Owner != owner {
 		return false
@@ -34,7 +34,7 @@ func isWatched(s *small.Span, owner uint32, addr uintptr) bool {
 // isLargeWatched is isWatched of the large block of s. Other goroutines may mark it meanwhile.
 func isLargeWatched(s *pages.Span) bool { return atomic.LoadUint32(&s.Watched) != 0 }
 
-// mark sets whether the live block b is watched.
+// mark marks the live block b as watched, or as not watched.
 func mark(b []byte, is bool) {
 	addr, status, flag := small.AddrOf(b), uint16(len(b)), uint32(0)
 	if is {
@@ -48,9 +48,9 @@ func mark(b []byte, is bool) {
 	}
 }
 
-// Tag makes b count for the tag, if it is a sampled block of a heap, instead of the tag that it
-// had. It is a no-op for any other slice, and if there is no room for the tag. While sampling is
-// off it costs a load.
+// Tag sets the tag under which the sampled block b counts. It replaces an earlier tag. It is a
+// no-op if b is not a sampled block of a heap, or if there is no room for the tag. While sampling
+// is off it costs one load.
 func Tag(b []byte, tag string) {
 	if watch.SampleRate() != 0 {
 		tagWatched(b, tag)

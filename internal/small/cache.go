@@ -1,8 +1,8 @@
 // Caches: two magazines of each class for one processor.
 //
-// Alloc and Free use the loaded magazine. The spare bounds how often a cache goes to the depots:
-// at most once per batch of calls, whatever their order. With one magazine, Alloc and Free in turn
-// at its end would go there each time.
+// Alloc and Free use the loaded magazine. The spare bounds how often a cache goes to a depot: at
+// most once per batch of calls, in any order. With one magazine only, a program that calls Alloc
+// and Free in turn could go there at each call, once its magazine is empty or full.
 //
 //	class   top --> one past the topmost entry of the loaded magazine
 //	        end --> one past its last place
@@ -18,7 +18,7 @@ import (
 )
 
 // A Cache belongs to the goroutine that holds its slot: see package pin. It is off-heap. Tops and
-// ends are separate arrays, so that the words of the fast paths share few cache lines.
+// ends are separate arrays, so the words that the fast paths use take few cache lines.
 //
 // Invariants:
 //   - a class without a loaded magazine has no spare
@@ -39,7 +39,8 @@ const (
 	SentinelStatus = unsafe.Offsetof(sentinel.status)
 )
 
-// Clear forgets the magazines of c, if it has any. Such a cache has no block and no room.
+// Clear leaves c without magazines: it has no block and no room. The caller has taken care of the
+// old ones.
 func (c *Cache) Clear() {
 	for i := range c.tops {
 		c.tops[i], c.ends[i] = sentinelTop(), sentinelTop()
@@ -47,28 +48,28 @@ func (c *Cache) Clear() {
 	}
 }
 
-// Peek returns the topmost entry of a class and the status of its block. The status is not free if
-// there is no entry, or if the block was freed twice.
+// Peek returns the topmost entry of a class and the status of its block. The status is not a free
+// one if there is no entry, or if the block was freed twice and is live.
 func (c *Cache) Peek(class uint8) (e *Entry, was uint16) {
 	e = entryAt(*c.top(class) - entryBytes)
 	return e, *StatusAt(e.Status)
 }
 
-// Pop makes the block of e, from Peek, a live one of size bytes, and removes its entry.
+// Pop removes e, which Peek returned, and marks its block live with size bytes.
 func (c *Cache) Pop(class uint8, e *Entry, size int) unsafe.Pointer {
 	*StatusAt(e.Status) = uint16(size)
 	*c.top(class) = uintptr(unsafe.Pointer(e))
 	return vm.NonNil(e.Addr)
 }
 
-// Room returns the top of the loaded magazine of a class. It reports false if that is full or
-// missing.
+// Room returns the top of the loaded magazine of a class. It reports false if the magazine is full
+// or missing.
 func (c *Cache) Room(class uint8) (top uintptr, ok bool) {
 	top = *c.top(class)
 	return top, top != *c.end(class)
 }
 
-// Push frees the block at addr, whose status is at st. top is from Room.
+// Push frees the block at addr. st is the address of its status, and Room returned top.
 func (c *Cache) Push(class uint8, top, addr, st uintptr) {
 	*StatusAt(st) = FreeDirty
 	*entryAt(top) = Entry{addr, st}
@@ -86,8 +87,8 @@ func (c *Cache) end(class uint8) *uintptr {
 
 // Alloc allocates a block of size bytes from the loaded magazine or the spare, and returns its
 // address and previous status. addr is 0 if both are empty. If was is not a free status, the block
-// was freed twice and is live already: Alloc has removed its entry, and the block stays its
-// owner's.
+// was freed twice and is already live. Alloc has then removed the entry, and the block stays with
+// its owner.
 func (c *Cache) Alloc(class uint8, size int) (addr uintptr, was uint16) {
 	if isEmpty(c.tops[class]) {
 		if isEmpty(c.spareTops[class]) {
@@ -130,8 +131,8 @@ func (c *Cache) Exchange(class uint8, m *Magazine) (out *Magazine) {
 	return out
 }
 
-// loaded returns a class's loaded magazine, and spare its spare one, with their n up to date. They
-// return nil if there is none.
+// loaded returns the loaded magazine of a class, and spare the other one, or nil if there is none.
+// They update the magazine's n.
 func (c *Cache) loaded(class uint8) *Magazine { return magazineOf(class, c.tops[class], c.ends[class]) }
 func (c *Cache) spare(class uint8) *Magazine {
 	return magazineOf(class, c.spareTops[class], c.spareEnds[class])

@@ -1,10 +1,10 @@
-// Central: the spans of a class, behind the depots.
+// Central: the central free list of a class. It has the class's spans, behind the depots.
 //
 //	depot <-- blocks --> spans <-- runs --> page heap
 //
-// A magazine filled from spans holds neighbours. A full span whose first block comes back moves to
-// the front of the list of partial spans, so nearly full spans are used first and others can become
-// empty.
+// fill takes the blocks of a span in the order of their addresses, so a magazine holds neighbours.
+// A full span to which a block returns goes to the front of the list of partial spans. So nearly
+// full spans are used first, and the others can become empty.
 
 package small
 
@@ -16,25 +16,26 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// central has the spans of one class of one heap. mu guards them.
+// central has the spans of one class of one heap. mu guards its fields, its spans and the bits of
+// their blocks.
 //
 // Invariants:
-//   - spans with a free block are on partial, no others
+//   - a span is on partial if and only if a block is free in it
 //   - out == sum of live over the spans
 type central struct {
 	mu       lockrank.Mutex[lockrank.Central]
 	class    uint8
 	used     bool // blocks have moved since punch began
-	rested   bool // nothing has moved since all was given back that could be
+	rested   bool // the last punch was complete, and no block has moved since
 	partial  pages.List
 	spans    int
-	empty    int  // spans without a block in use
-	released uint // spans that were freed
-	out      int  // blocks that are not free in their span
+	empty    int  // spans in which all blocks are free
+	released uint // spans freed so far
+	out      int  // blocks not free in their span: live or in a magazine
 	holes    int  // bytes of free blocks given back to the system
 	purged   uint64
 
-	limbo uintptr // statuses of spans that were freed: see limbo.go
+	limbo uintptr // list of the statuses of freed spans: see limbo.go
 }
 
 // lock locks c and notes that blocks are about to move.
@@ -43,7 +44,7 @@ func (c *central) lock() {
 	c.used, c.rested = true, false
 }
 
-// fill puts a batch of free blocks into an empty magazine, or fewer if the partial spans have
+// fill puts a batch of free blocks into an empty magazine. It puts fewer if the partial spans have
 // fewer. If they have none, it adds a span.
 func (c *central) fill(h *Heap, m *Magazine) error {
 	c.lock()
@@ -67,8 +68,8 @@ func (c *central) fill(h *Heap, m *Magazine) error {
 	return nil
 }
 
-// carveOne returns a free block of a partial span, or the zero entry if there is none. It is for a
-// heap without memory for a magazine.
+// carveOne returns a free block of a partial span, or the zero entry if there is none. Depot.Alloc
+// calls it if it could not get a magazine.
 func (c *central) carveOne() Entry {
 	c.lock()
 	defer c.mu.Unlock()
@@ -81,9 +82,9 @@ func (c *central) carveOne() Entry {
 	return out[0]
 }
 
-// carve moves free blocks of s to out in the order of their addresses. It leaves out a block whose
-// bit says free and whose status says live: the block was freed twice and then allocated by its
-// second entry, and stays its owner's.
+// carve takes free blocks from s into out, in the order of their addresses, and returns their
+// number. It drops a block whose bit says free and whose status says live. That block was freed
+// twice and then allocated from its second entry, so it stays with its owner.
 func (c *central) carve(s *Span, out []Entry) (n int) {
 	if s.live == 0 {
 		c.empty--
@@ -119,7 +120,7 @@ func (c *central) restore(h *Heap, in []Entry) {
 	c.restoreAll(h, in)
 }
 
-// restoreAll is restore with mu held.
+// restoreAll is restore with mu held. It drops entries whose span was freed.
 func (c *central) restoreAll(h *Heap, in []Entry) {
 	for len(in) > 0 {
 		s := SpanAt(in[0].Addr)
@@ -134,9 +135,8 @@ func (c *central) restoreAll(h *Heap, in []Entry) {
 	}
 }
 
-// restoreTo returns blocks to s, their span. It frees s if all its blocks are free then and another
-// span of the class is empty too. It skips a block that was freed twice and is live again, or has
-// returned already.
+// restoreTo returns blocks to s, their span. If s becomes empty, and another span of the class is
+// empty too, it frees s. It skips a block that was freed twice and is live again or already in s.
 func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	blocks := classes[c.class].blocks
 	returned := uint32(0)
@@ -227,7 +227,7 @@ func (c *central) release(h *Heap, s *Span) {
 	h.pages.FreeRun(&s.Span)
 }
 
-// close forgets everything. The page heap frees the memory.
+// close drops the spans without freeing them. The page heap frees their memory.
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,10 +5,10 @@
 //
 //	8 16 24 32 48 64 80 96 112 128 | 144 160 … 256 | 288 … 512 | … | … 32768
 //
-// One table serves every alignment. A request is first rounded up to a multiple of its alignment,
-// a power of two. The class of the rounded size is a multiple of that power too: if classes are
-// closer together than the power, the rounded size is itself a class, and if they are farther
-// apart, their distance is a multiple of the power.
+// One table serves every alignment. A request is first rounded up to a multiple of its alignment, a
+// power of two. The class of the rounded size is a multiple of that power too. If neighbouring
+// classes differ by less than the power, the rounded size is itself a class. Otherwise their
+// difference is a multiple of the power.
 
 package small
 
@@ -26,10 +26,10 @@ const (
 
 	maxBlocks   = 1024     // in a span
 	maxBatch    = 128      // in a magazine
-	cachedBytes = 64 << 10 // in the two magazines of a cache, except for classes of few blocks
+	cachedBytes = 64 << 10 // at most, in two magazines of a class of up to 16 KiB
 
-	maxMagazines = 128     // of a class in depots
-	depotBytes   = 1 << 20 // in the blocks of these
+	maxMagazines = 128     // magazines with blocks, of one class in all depots
+	depotBytes   = 1 << 20 // bytes of their blocks
 )
 
 // class describes one block size.
@@ -38,21 +38,22 @@ type class struct {
 	pages  uintptr // pages in a span
 	blocks uintptr // blocks in a span
 	batch  uintptr // blocks in a full magazine
-	most   int     // magazines that the depots keep, without a limit
+	most   int     // magazines with blocks in all depots of a heap without a limit
 }
 
 var classes [NumClasses]class
 
-// reciprocals holds ceil(2^32 / size) by class. The product of a reciprocal and an offset into a
-// span has the index of the block in its upper half. Its lower half is less than the reciprocal if
-// and only if the offset is a multiple of the size. (Lemire, Kaser and Kurz, "Faster Remainder by
-// Direct Computation", 2019.) The reciprocal of class 0 is 0, so no offset is a multiple.
+// reciprocals holds ceil(2^32 / size) by class. For an offset into a span, offset * reciprocal is a
+// product of 64 bits. Its upper half is the index of the block. Its lower half is less than the
+// reciprocal if and only if the offset is a multiple of the size. (Lemire, Kaser and Kurz, "Faster
+// Remainder by Direct Computation", 2019.) The reciprocal of class 0 is 0, so this test fails for
+// every offset.
 //
 //go:linkname reciprocals freehold.reciprocals
 var reciprocals [1 << 8]uint32
 
-// classOf maps a size to its class, in units of 8 bytes, rounded up. Rounding to an alignment may
-// exceed MaxSize; there the class is 0.
+// classOf maps a size to its class, in units of 8 bytes, rounded up. A size above MaxSize, which
+// rounding to an alignment may produce, has class 0.
 //
 //go:linkname classOf freehold.classOf
 var classOf [(MaxSize+MaxAlign)/8 + 1]uint8
@@ -86,8 +87,8 @@ func classStep(size uintptr) uintptr {
 	return 1 << (bits.Len(uint(size)) - 4)
 }
 
-// newClass chooses the span of a class. It is the shortest that holds about 32 KiB of blocks and
-// wastes at most a 32nd at its end.
+// newClass chooses the length of a class's spans: the shortest that holds about 32 KiB of blocks
+// and wastes at most a 32nd at its end.
 func newClass(size uintptr) class {
 	minBlocks := max(4, min(maxBlocks, (32<<10)/size))
 	n := (minBlocks*size + pages.PageBytes - 1) / pages.PageBytes
@@ -118,15 +119,16 @@ func ClassFor(size, align int) uint8 {
 	return ClassOf(size, align)
 }
 
-// IsSmall reports whether size is at most MaxSize and align a power of two below MaxAlign, so that
-// ClassOf has the class of the request. A size of 0 has class 0.
+// IsSmall reports whether ClassOf may be called: size is from 0 to MaxSize, and align is a power of
+// two of at most MaxAlign.
 func IsSmall(size, align int) bool {
 	mask := uint(align) - 1
 	return uint(size) <= MaxSize && mask < MaxAlign && uint(align)&mask == 0
 }
 
-// ClassOf is ClassFor a request that IsSmall. It indexes the table without a bounds check, because
-// leaves call it: with -N a check takes more stack than a leaf may.
+// ClassOf returns the class of a request for which IsSmall is true, or 0. A size of 0 has class 0.
+// ClassOf has no bounds check: the leaves of package heap call it, and without optimizations (-N) a
+// check takes more stack than a leaf may use.
 func ClassOf(size, align int) uint8 {
 	mask := (uint(align) - 1) | 7
 	return *(*uint8)(unsafe.Add(unsafe.Pointer(&classOf), (uint(size)+mask)&^mask/8))

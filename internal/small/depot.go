@@ -3,22 +3,25 @@
 //	cache <--+--> depot of the group <--+-- blocks --> spans
 //	         +--> depots of others   <--+
 //
-// A depot has a pile of magazines with free blocks of any span, and a pile of empty ones. Blocks
-// that one processor frees and another allocates pass through it, and not through the spans.
+// A depot has a pile of magazines with free blocks, and a pile of empty magazines. The blocks of
+// one magazine may be of any span of the class. Blocks that one processor frees and another
+// allocates pass through the depot, not through their spans.
 //
 // Processors form groups of 8 to 15. Each group has a depot for each class, with a lock of its own,
-// because one lock for all would bound how much many processors hand over. Alloc takes a magazine
-// from another group if its own has none, and Free puts one there if its own has no room. So blocks
-// pass between groups too, and all depots of a class together keep no more magazines than a single
-// depot would. Each group tries the others in another order, which spreads them.
+// because all processors would queue for one lock. If the group's depot has no magazine, Alloc
+// takes one from another group. If the group's depot has no room, Free puts the magazine into
+// another one. So blocks also pass between groups, and the depots of a class share the bound that a
+// single depot would have. Each group tries the others in an order of its own, so groups in need do
+// not meet at one depot.
 //
 // # The exchange
 //
 // A cache comes here when both its magazines are empty (Alloc) or full (Free). Alloc takes a full
 // magazine from the depot, or fills one from the spans. Free takes an empty one. Each then pops or
 // pushes its own block, and package heap exchanges the magazine for the cache's spare. The
-// goroutine may have moved to another processor since its fast path failed. That processor's cache
-// is in any state, so full and partly filled magazines come back as well as empty ones.
+// goroutine may have moved to another processor since its fast path failed, and the magazines of
+// that processor's cache may be in any state. So the spare that comes back may be empty, full or
+// partly filled.
 //
 // The caller holds the lock of one depot throughout, and that depot keeps the magazine that the
 // cache gives up. Counting and drains lock all depots of a class, so they never miss a magazine on
@@ -35,22 +38,22 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// The least number of magazines that a class keeps, with blocks and without. See mostMagazines for
-// more.
+// Each class may always keep leastFull magazines with blocks and leastEmpty empty ones, in all its
+// depots together. mostMagazines and discard allow more.
 var (
 	leastFull  = max(4, runtime.NumCPU()/2)
 	leastEmpty = max(2, runtime.NumCPU()/4)
 )
 
-// numGroups returns the number of groups of a new heap. groupOf returns the group of a slot, to be
-// taken modulo that number. They are variables for tests.
+// numGroups returns the number of groups of a new heap. groupOf returns the group of a slot, modulo
+// that number. They are variables for tests.
 var (
 	numGroups = func() int { return groupsOf(runtime.GOMAXPROCS(0)) }
 	groupOf   = func(slot int) int { return slot }
 )
 
-// SetGroups sets the number of groups of new heaps and the group of each slot. The result undoes
-// it. For tests.
+// SetGroups sets the number of groups of new heaps and the group of each slot. Calling undo
+// restores both. For tests.
 func SetGroups(n int, of func(slot int) int) (undo func()) {
 	groups, was := numGroups, groupOf
 	numGroups, groupOf = func() int { return n }, of
@@ -59,7 +62,7 @@ func SetGroups(n int, of func(slot int) int) (undo func()) {
 
 // groupsOf returns the number of groups, a power of two.
 func groupsOf(processors int) int {
-	const least = 8 // processors in a group, if there are several
+	const least = 8 // processors in a group, if there are several groups
 	return 1 << bits.Len(uint(processors/least/2))
 }
 
@@ -67,18 +70,18 @@ func groupsOf(processors int) int {
 //
 // Invariants:
 //   - full.n <= mostMagazines
-//   - empty.n <= mostMagazines - full.n, or the group's share of leastEmpty if that is more
+//   - empty.n <= the larger of mostMagazines - full.n and the group's share of leastEmpty
 //   - length == full.n
 //   - Heap.extra is the sum of extra over all depots
 type Depot struct {
 	mu            lockrank.Mutex[lockrank.Depot]
 	full          pile         // magazines with blocks
 	empty         pile         // magazines without
-	length        atomic.Int32 // of full, for readers without mu
-	unused        int16        // magazines that have been in full since the last tick
+	length        atomic.Int32 // full.n, for readers without mu
+	unused        int16        // low-water mark of full.n since the last tick
 	used          bool         // blocks have moved since the last tick
 	class         uint8
-	allocs, frees uint64 // calls that moved blocks
+	allocs, frees uint64 // calls of Alloc, and of Free with a block
 }
 
 // depots has the depots of one group, by class. With words of 64 bits each fills a cache line.
@@ -91,8 +94,8 @@ func (h *Heap) depot(class uint8, group int) *Depot {
 	return &h.depots[group&(len(h.depots)-1)][class]
 }
 
-// LockFull locks the depot of the slot's group, or another one if that one has magazines with
-// blocks and the group's has none.
+// LockFull locks the depot of the slot's group. If that depot has no magazine with blocks, and the
+// depot of another group has one, LockFull locks the other depot.
 func (h *Heap) LockFull(class uint8, slot int) *Depot {
 	group := groupOf(slot)
 	for i := range h.depots {
@@ -110,9 +113,10 @@ func (h *Heap) LockFull(class uint8, slot int) *Depot {
 	return d
 }
 
-// LockRoomy locks the depot of the slot's group, or another one if that one has room and the
-// group's has none. It tries one other only, and a different one each time: where memory is freed
-// for good, all are full.
+// LockRoomy locks the depot of the slot's group. If that depot has no room, and the depot of one
+// other group has room, LockRoomy locks the other depot. Each call tries only one other group,
+// chosen in turn: a program that frees more than it allocates fills all depots, and a search of all
+// would be in vain.
 func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
 	d, most := h.depot(class, groupOf(slot)), int32(h.mostMagazines(class))
 	d.lock()
@@ -127,7 +131,7 @@ func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
 	return d
 }
 
-// Unlock ends what LockFull or LockRoomy began.
+// Unlock unlocks the depot that LockFull or LockRoomy locked.
 func (d *Depot) Unlock() { d.mu.Unlock() }
 
 // look returns the length of full, without mu.
@@ -162,10 +166,10 @@ func (h *Heap) unlockDepots(class uint8) {
 	}
 }
 
-// Alloc allocates a block of size bytes. It returns its address, its previous status, and the
-// magazine that the block was in, for the caller's cache. If was is not a free status, the block
-// was freed twice and is live already: it stays its owner's. m is nil if there is no memory for a
-// magazine. Alloc fails if there is no memory for a span or a magazine either.
+// Alloc allocates a block of size bytes. It returns the block's address, its previous status, and
+// the rest of its magazine, for the caller's cache. If was is not a free status, the block was
+// freed twice and is already live: it stays with its owner. If there is no memory for a magazine,
+// Alloc takes the block from a span, and m is nil. It fails if no span has a free block either.
 func (d *Depot) Alloc(h *Heap, size int) (m *Magazine, addr uintptr, was uint16, err error) {
 	d.begin(h)
 	d.allocs++
@@ -179,8 +183,9 @@ func (d *Depot) Alloc(h *Heap, size int) (m *Magazine, addr uintptr, was uint16,
 	return m, e.Addr, e.claim(size), nil
 }
 
-// Free frees the block of e into m, which Spare returned. It returns the magazine for the caller's
-// cache, or nil. e is zero if there was no block to free after all.
+// Free pushes e, a block that is marked free, onto m, which Spare returned. It returns m for the
+// caller's cache. If m is nil, the block returns to its span. e is zero if the caller found no live
+// block; Free then discards m and returns nil.
 func (d *Depot) Free(h *Heap, m *Magazine, e Entry) *Magazine {
 	switch {
 	case e == Entry{}:
@@ -217,8 +222,8 @@ func (d *Depot) begin(h *Heap) {
 	}
 }
 
-// Keep takes a magazine from a cache. It returns the blocks to their spans if there is no room. It
-// ignores nil.
+// Keep takes the magazine that a cache gave up. If the depot has no room, Keep returns the blocks
+// to their spans. It ignores nil.
 func (d *Depot) Keep(h *Heap, m *Magazine) {
 	switch {
 	case m == nil:
@@ -254,14 +259,14 @@ func (d *Depot) hasRoom(h *Heap) bool {
 	return n < h.groupShare(leastFull) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
 }
 
-// extra returns the bytes of blocks that fit into d's full magazines beyond its share of leastFull.
+// extra returns the bytes of blocks that d's magazines beyond its share of leastFull can hold.
 func (d *Depot) extra(h *Heap) int64 {
 	c := &classes[d.class]
 	return int64(max(0, int(d.full.n)-h.groupShare(leastFull))) * int64(c.batch*c.size)
 }
 
-// noteExtra counts the change of extra since before. Depots with few magazines leave the heap's
-// counter alone.
+// noteExtra adds the change of d's extra to the heap's counter. before is d's extra before the
+// change. The extra of a depot with few magazines stays 0, so it never writes to the counter.
 func (d *Depot) noteExtra(h *Heap, before int64) {
 	if now := d.extra(h); now != before {
 		h.extra.Add(now - before)
@@ -272,8 +277,8 @@ func (d *Depot) noteExtra(h *Heap, before int64) {
 // with its phases keeps up to 1 MiB of free blocks in each class that it no longer uses.
 func (h *Heap) mostExtra() int64 {
 	const (
-		least = 1 << 20 // as much as one class has
-		share = 32      // of what is committed
+		least = 1 << 20 // the bound of one class: depotBytes
+		share = 32      // part of the committed bytes
 	)
 	return int64(max(least, h.pages.CommittedNow()/share))
 }
@@ -345,8 +350,8 @@ func (d *Depot) freeMagazine(h *Heap, m *Magazine) {
 	h.pages.FreeObject(m.addr(), classes[d.class].magazineBytes())
 }
 
-// tick returns to their spans the blocks of magazines that no cache has taken since the last tick.
-// It reports whether blocks have moved since.
+// tick flushes the magazines that no cache has taken since the last tick. It reports whether a
+// cache has moved blocks here since then.
 func (d *Depot) tick(h *Heap) (used bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -357,7 +362,7 @@ func (d *Depot) tick(h *Heap) (used bool) {
 	return used
 }
 
-// clear returns all magazines. mu is held.
+// clear returns the blocks of all magazines to their spans, and frees the magazines. mu is held.
 func (d *Depot) clear(h *Heap) {
 	for m := d.pop(h); m != nil; m = d.pop(h) {
 		d.flush(h, m)
@@ -368,7 +373,8 @@ func (d *Depot) clear(h *Heap) {
 	d.used = false
 }
 
-// forget drops all magazines of a closed heap, whose memory the page heap frees. mu is held.
+// forget drops all magazines of a closed heap without freeing them. The page heap frees their
+// memory. mu is held.
 func (d *Depot) forget() {
 	d.full, d.empty, d.unused = pile{}, pile{}, 0
 	d.length.Store(0)

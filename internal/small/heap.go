@@ -1,26 +1,26 @@
-// Package small has the small blocks of a heap, of up to 32 KiB.
+// Package small allocates the small blocks of a heap: those up to 32 KiB.
 //
 //	Cache -> Depot -> central -> Span -> package pages
 //
-// Free blocks are kept in magazines. Each processor has two of each class in its Cache, and each
-// group of processors has more in its Depots. A central has the spans of a class and fills
-// magazines from them.
+// Free blocks are kept in magazines. Each processor has two magazines of each class in its Cache.
+// Each group of processors has more in its Depots, one for each class. A central has the spans of a
+// class, and fills magazines from them.
 //
 //	class     a block size, to which small requests are rounded up
-//	status    two bytes for each block: its requested size, or that it is free, watched or in limbo
+//	status    two bytes of a block: its requested size, or that it is free, watched or in limbo
 //	span      a run of pages cut into blocks of one class
 //	map entry a word of the page map, by which Free finds the status of a block
-//	entry     a free block: its address and that of its status
-//	magazine  a stack of entries of one class
+//	entry     two addresses: a free block's and its status's
+//	magazine  a stack of entries of one class, for up to a batch of blocks
 //	cache     the magazines of one processor
-//	depot     the magazines of a class that no cache has
-//	central   the spans of a class
-//	limbo     the statuses of freed spans to which an entry may still point
-//	hole      system pages inside a span that were given back, since all blocks in them are free
+//	depot     the magazines of a class and a group of processors that no cache has
+//	central   the spans of a class (a central free list)
+//	limbo     the statuses of freed spans, kept while an entry may still point to one
+//	hole      system pages inside a span, given back while all blocks in them are free
 //
 // # What may touch what
 //
-// Each file uses those below it only:
+// Each file uses only the files below it:
 //
 //	heap.go, verify.go    all classes and depots of one heap
 //	depot.go              magazines, and the spans of a central by fill and restore
@@ -33,8 +33,8 @@
 //	class.go              nothing
 //
 // Package heap owns the Caches. Each is in a slot of a pin.Table, and a goroutine must not block
-// while it holds a slot. So it may then call only the methods of Cache, LiveEntry, FreeEntry and
-// SetSize, which take no lock.
+// while it holds a slot. So while it holds one, it calls only functions that take no lock: the
+// methods of Cache, and LiveEntry, FreeEntry and SetSize.
 //
 // # Locks
 //
@@ -58,7 +58,7 @@ type Heap struct {
 	central [NumClasses]central
 }
 
-// Init makes h ready, on the pages of p. It takes no memory of them.
+// Init makes h ready, on the pages of p. It allocates nothing from p.
 func (h *Heap) Init(p *pages.Heap) {
 	h.pages = p
 	h.mapID = newMapID()
@@ -87,11 +87,12 @@ func (h *Heap) Close() {
 // MapID returns the heap's number in map entries, for PageWord.
 func (h *Heap) MapID() uint64 { return h.mapID }
 
-// ReleaseMapID lets another heap have the number. The page heap is closed, so no entry has it.
+// ReleaseMapID makes the number available to other heaps. The page heap is closed, so no map entry
+// has the number.
 func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
 
-// LiveEntry returns the entry of b if b is exactly a live small block of h, or else the zero entry.
-// The caller holds a slot, so that a drain does not free the status.
+// LiveEntry returns the entry of b, or the zero entry if b is not exactly a live small block of h.
+// The caller holds a slot, so no drain frees the status meanwhile.
 func (h *Heap) LiveEntry(b []byte) Entry {
 	addr := AddrOf(b)
 	s := SpanAt(addr)
@@ -101,7 +102,7 @@ func (h *Heap) LiveEntry(b []byte) Entry {
 	return s.entryOf(s.index(addr))
 }
 
-// FreeEntry is LiveEntry and makes the block free.
+// FreeEntry is LiveEntry, but also marks the block free.
 func (h *Heap) FreeEntry(b []byte) Entry {
 	e := h.LiveEntry(b)
 	if e.Addr != 0 {
@@ -110,8 +111,8 @@ func (h *Heap) FreeEntry(b []byte) Entry {
 	return e
 }
 
-// SetSize makes b, a live small block of h, size bytes long. It reports false if b is not one. The
-// caller holds a slot.
+// SetSize sets the size of b, a live small block of h. It reports false if b is not exactly one.
+// The caller holds a slot.
 func (h *Heap) SetSize(b []byte, size int) bool {
 	e := h.LiveEntry(b)
 	if e.Addr == 0 {
@@ -121,8 +122,8 @@ func (h *Heap) SetSize(b []byte, size int) bool {
 	return true
 }
 
-// Flush returns the blocks of a cache to their spans and clears the cache, which is in no slot any
-// more. The depots of the slot's group keep its magazines.
+// Flush returns the blocks of a cache to their spans and clears the cache. The cache has left its
+// slot. Its magazines go to the depots of the group of slot, or are freed.
 func (h *Heap) Flush(c *Cache, slot int) {
 	for i := range c.tops {
 		class := uint8(i)
@@ -141,15 +142,16 @@ func (h *Heap) Flush(c *Cache, slot int) {
 	c.Clear()
 }
 
-// Shrink returns the blocks of all depots to their spans, and frees the empty spans and limbo. No
-// cache has an entry, as in a drain.
+// Shrink returns the blocks of all depots to their spans, and frees the empty spans and limbo. A
+// drain calls it once no cache has an entry.
 func (h *Heap) Shrink() {
 	for i := range h.central {
 		h.shrink(uint8(i), true)
 	}
 }
 
-// shrink is Shrink for one class. It leaves limbo alone if a cache may have an entry.
+// shrink is Shrink for one class. Unless drained is set, a cache may have an entry, so limbo is
+// kept.
 func (h *Heap) shrink(class uint8, drained bool) {
 	h.lockDepots(class)
 	defer h.unlockDepots(class)
@@ -165,10 +167,10 @@ func (h *Heap) shrink(class uint8, drained bool) {
 	}
 }
 
-// Tick gives back memory that was not used since the last Tick, and reports whether any class has
-// moved a block. A class at rest returns the blocks in its depots to the spans, frees the empty
-// spans and makes holes in the others. Another class returns the blocks of magazines that no cache
-// has taken, because each of them may be the last in its span. Scavenging is held.
+// Tick gives back memory that was not used since the last Tick, and reports whether a depot has
+// moved a block since. Each class returns the blocks of magazines that no cache has taken, because
+// one of them may be the last block out of its span. An idle class also returns all other blocks in
+// its depots, frees its empty spans and makes holes in the others. Scavenging is held.
 func (h *Heap) Tick() (busy bool) {
 	for i := range h.central {
 		if h.tick(uint8(i)) {
@@ -201,7 +203,7 @@ type Holding struct {
 	Cached int // free, in caches and depots
 	Free   int // free, in spans
 	Spans  int
-	Empty  int // spans without a block in use
+	Empty  int // spans in which all blocks are free
 	Holes  int // bytes of free blocks given back to the system
 	pages.Traffic
 }
@@ -225,9 +227,10 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	return n
 }
 
-// EachBlock calls f with each live block of the span at addr, if there is still a span of the
-// class. A watched block has the size of its class. Other goroutines allocate and free meanwhile,
-// but the class's lock is held, so no span of it is freed.
+// EachBlock calls f with each live block of the span at addr. It calls f for nothing if no span of
+// the class is there any more. The size of a watched block is the class's. Other goroutines may
+// allocate and free blocks meanwhile. EachBlock holds the central's lock, so no span of the class
+// is freed.
 func (h *Heap) EachBlock(class uint8, addr uintptr, f func(block, size uintptr, watched bool)) {
 	c := &h.central[class]
 	c.mu.Lock()
@@ -249,7 +252,8 @@ func (h *Heap) EachBlock(class uint8, addr uintptr, f func(block, size uintptr, 
 }
 
 // liveSize returns the size of block i if it is live, or else 0. Only package watch knows the size
-// of a watched block; liveSize returns the class's. Other goroutines allocate and free meanwhile.
+// of a watched block, so liveSize returns the class's. Other goroutines may write the status
+// meanwhile.
 //
 //go:norace
 func (s *Span) liveSize(i uintptr) (size uintptr, watched bool) {

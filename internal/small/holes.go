@@ -1,4 +1,4 @@
-// Holes: system pages inside spans whose memory was given back, since all blocks in them are free.
+// Holes: system pages inside spans, given back to the system while all blocks in them are free.
 
 package small
 
@@ -16,9 +16,9 @@ func (h *Heap) Punch() {
 	}
 }
 
-// punch makes holes in the partial spans. It releases mu after each batch of spans, and then stops
-// if the class has moved a block or freed a span, since the list may have changed. rested tells
-// later ticks that nothing is left to do.
+// punch makes holes in the partial spans. It releases mu between batches of spans. If another
+// goroutine then moves a block or frees a span, the list may have changed, and punch stops.
+// Otherwise it sets rested, so later ticks skip the class.
 func (c *central) punch(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,8 +43,9 @@ func (c *central) punch(h *Heap) {
 	c.rested = !c.used && at == 0
 }
 
-// punchSpan decommits the system pages of s in which all blocks are free. c.mu is held, so the only
-// way to allocate one of these blocks meanwhile is the second entry of a block freed twice.
+// punchSpan decommits the system pages of s in which all blocks are free. c.mu is held, so no block
+// leaves s meanwhile. Alloc may still reach one through the second entry of a block that was freed
+// twice.
 func (c *central) punchSpan(s *Span) {
 	c.markLiveAgain(s)
 	holes := uintptr(0) // bytes
@@ -53,7 +54,7 @@ func (c *central) punchSpan(s *Span) {
 		from := s.free.Next(i, blocks, true)
 		to := s.free.Next(from, blocks, false)
 		i = to
-		s.replaceStatuses(from, to, FreeDirty, InLimbo) // so that a second entry finds no free block
+		s.replaceStatuses(from, to, FreeDirty, InLimbo) // Alloc then refuses a second entry
 		low, high, err := pages.Decommit(s.Base+from*s.Size, (to-from)*s.Size)
 		s.replaceStatuses(from, to, InLimbo, FreeDirty)
 		if err == nil {

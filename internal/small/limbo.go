@@ -1,13 +1,13 @@
 // Limbo: the statuses of freed spans, while entries may still point to them.
 //
-// Free does not write the status atomically. Two goroutines that free one block within a few
-// nanoseconds may both pass Free's check, and then the block has two entries. The first entry to be
-// allocated makes the status live, and Alloc detects the second entry by that.
+// Free does not write the status atomically. If two goroutines free one block within a few
+// nanoseconds, both may pass Free's check, and the block has two entries. When Alloc takes the
+// first entry, it makes the status live. When it takes the second, it finds the live status and
+// detects the double free.
 //
-// The second entry may stay in an idle magazine until the block has returned to its span, the span
-// was freed, and its pages have another use. So bury sets the statuses of a freed span to InLimbo,
-// which is not free, and their memory is not reused until a drain. No entry of the span exists
-// then.
+// The second entry may stay in an idle magazine until its span is freed and the pages are reused.
+// So bury sets the statuses of a freed span to InLimbo, which is not a free status. The memory of
+// the statuses is not reused until a drain has removed all entries of the span.
 //
 //	statuses of a span ---release---> limbo ---drain---> free metadata
 //
@@ -16,13 +16,13 @@
 // An entry is in a cache, in a depot, or with a goroutine that holds a slot or a depot's lock. A
 // drain takes all caches away, waits until every goroutine has left its slot, and returns their
 // blocks to the spans. Then it locks all depots of a class, returns their blocks, and keeps the
-// locks until the statuses are freed. Without the locks an empty depot could get an entry whose
-// span is then freed by the entries of another depot. restoreAll drops entries of freed spans. A
+// locks until the statuses are freed. So no entry gets into a depot that is already empty while the
+// blocks of another depot free the entry's span. restoreAll drops entries of freed spans. A
 // goroutine that frees a block later makes an entry only if the page map still has the block's
 // span.
 //
-// Not detected: the second entry is allocated within a few nanoseconds of the first, or while the
-// span is being freed.
+// A double free goes undetected if Alloc takes both entries within a few nanoseconds of each other,
+// or takes the second one while the span is being freed.
 
 package small
 
@@ -41,7 +41,7 @@ const (
 	limboShare = 32
 )
 
-// limbo counts what all classes of a heap have in limbo.
+// limbo counts the bytes that all classes of a heap have in limbo.
 type limbo struct {
 	bytes atomic.Int64
 	full  atomic.Bool // a drain is due
@@ -53,8 +53,8 @@ func (h *Heap) LimboBytes() int { return int(h.limbo.bytes.Load()) }
 // LimboIsFull reports whether a drain is due.
 func (h *Heap) LimboIsFull() bool { return h.limbo.full.Load() }
 
-// bury moves the statuses of s into limbo, a list linked through the first word of each bitmap.
-// The caller then frees the run; see lookup.go for the order. c.mu is held.
+// bury pushes the statuses of s onto c's limbo list. The first word of each bitmap links the list.
+// The caller frees the run afterwards: lookup.go gives the reason for this order. c.mu is held.
 func (c *central) bury(h *Heap, s *Span) {
 	class := &classes[c.class]
 	words := unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8)
@@ -84,9 +84,9 @@ func (h *Heap) noteLimbo(change int64) {
 	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.CommittedNow())/limboShare)
 }
 
-// markLiveAgain marks blocks as not free in s whose status is live: each was allocated from the
-// second entry of a block that was freed twice. It reads only the statuses of blocks that are free
-// in s; other goroutines write the others. c.mu is held.
+// markLiveAgain finds the blocks whose bit says free and whose status says live, and clears their
+// bits. Each of them was freed twice and then allocated from its second entry. markLiveAgain reads
+// no status of a block that is not free in s, because other goroutines write those. c.mu is held.
 func (c *central) markLiveAgain(s *Span) {
 	// Four statuses at a time: FreeZero and FreeDirty differ in the lowest bit only.
 	const allFree = FreeZero | FreeZero<<16 | FreeZero<<32 | FreeZero<<48

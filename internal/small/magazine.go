@@ -5,12 +5,12 @@
 //	+------+---------+---------+---------+-----+
 //	       bottom                        end
 //
-// A magazine belongs to a cache, to a depot, or to the goroutine that moves it between them. So a
-// whole batch of blocks passes from one processor to another by the address of the magazine.
-// (Bonwick and Adams, "Magazines and Vmem", 2001.)
+// A magazine belongs to a cache, to a depot, or to the goroutine that moves it between them. Moving
+// a batch of blocks to another processor moves one address, the magazine's. (Bonwick and Adams,
+// "Magazines and Vmem", 2001.)
 //
-// Below entry 0 is the sentinel, an entry whose status is never free. Alloc's fast path reads it
-// in an empty magazine and fails, so it needs no test for emptiness.
+// Below entry 0 is the sentinel, an entry whose status is never free. In an empty magazine Alloc's
+// fast path reads the sentinel and fails, so it needs no empty check.
 
 package small
 
@@ -35,8 +35,8 @@ func (e *Entry) claim(size int) (was uint16) {
 	return was
 }
 
-// Magazine is the head of a magazine. n is stale while the magazine is in a cache, since the
-// cache's top tells how full it is.
+// Magazine is the head of a magazine. n is stale while the magazine is in a cache: there, only the
+// cache's top is kept up to date.
 type Magazine struct {
 	next     uintptr // the magazine below on a pile
 	n        uintptr // entries
@@ -48,8 +48,8 @@ const (
 	magazineHead = unsafe.Sizeof(Magazine{})
 )
 
-// sentinel has the entry below entry 0 of every magazine, and its status. It also stands in for
-// the magazine of a class that has none.
+// sentinel has the entry that is copied below entry 0 of every magazine, and the status of that
+// entry. It is also the magazine of a class without one: empty and full at once.
 //
 //go:linkname sentinel freehold.sentinel
 var sentinel struct {
@@ -61,7 +61,7 @@ func init() {
 	sentinel.entry.Status = uintptr(unsafe.Pointer(&sentinel.status))
 }
 
-// sentinelTop is the top and the end of a class without a magazine.
+// sentinelTop returns the top, and the end, of a class without a magazine.
 func sentinelTop() uintptr { return uintptr(unsafe.Pointer(&sentinel.entry)) + entryBytes }
 
 // isEmpty reports whether the magazine with the given top is empty or missing.

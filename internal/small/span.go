@@ -1,7 +1,7 @@
 // Spans: runs of pages cut into equal blocks of one class.
 //
-// The statuses of a span's blocks, and a bit for each block that is free in the span, are in
-// metadata like the span itself, where no overrun of a block can reach them:
+// Each block has a status of two bytes, and a bit that is set while the block is free in its span.
+// Statuses, bits and the span itself are metadata, where no overrun of a block reaches them:
 //
 //	pages    | page | page | page |     metadata   | span |
 //	         | block 0 | block 1 | … |             | statuses[blocks+1] | free[words] |
@@ -28,20 +28,21 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Span describes a run of pages. Its own fields are for block runs; in other runs they are 0.
+// Span describes a run of pages. The fields after pages.Span describe a block run. In other runs
+// they are 0.
 //
 // Invariants of a block run:
 //   - live + bits set in free == blocks
-//   - a block is free in the span, cached or live; its status is FreeZero or FreeDirty unless it
-//     is live
+//   - a block is live, free in a magazine (cached) or free in the span; while it is free, its
+//     status is FreeZero or FreeDirty, or InLimbo while punchSpan decommits its memory
 //
-// class and statuses are fixed while a word of the page map points to the span, since readers
-// without a lock rely on them. central's mu guards the rest.
+// class and statuses do not change while the page map points to the span, because readers without a
+// lock use them. central's mu guards the rest.
 type Span struct {
 	pages.Span
 	statuses uintptr      // address of the statuses, [blocks+1]uint16
 	free     pages.Bitmap // the blocks that are free in the span
-	live     uint32       // blocks that are not free in the span: live ones and those in magazines
+	live     uint32       // blocks not free in the span: the live and the cached ones
 	holes    uint32       // bytes of free blocks given back to the system
 	class    uint8
 	punched  bool // no block has moved since holes were made
@@ -51,16 +52,16 @@ const _ = pages.SpanBytes - unsafe.Sizeof(Span{}) // a Span fits
 
 // Statuses of blocks. A live block has its size, at most MaxSize, or Watched.
 const (
-	Watched   = 0xfffc // live; package watch has its size
-	InLimbo   = 0xfffd // of a freed span: neither live nor free; see limbo.go
-	FreeZero  = 0xfffe // free, never handed out, and reads zero
+	Watched   = 0xfffc // live; package watch knows its size
+	InLimbo   = 0xfffd // neither live nor free: see limbo.go and punchSpan
+	FreeZero  = 0xfffe // free, never allocated, and its memory reads zero
 	FreeDirty = 0xffff // free
 )
 
 // IsFree reports whether a block with the status is free.
 func IsFree(status uint16) bool { return status >= FreeZero }
 
-// StatusAt returns the status at addr.
+// StatusAt returns the status whose address is addr.
 func StatusAt(addr uintptr) *uint16 { return (*uint16)(vm.NonNil(addr)) }
 
 const statusBytes = unsafe.Sizeof(uint16(0))
@@ -76,8 +77,8 @@ func SpanAt(addr uintptr) *Span { return SpanOf(pages.SpanAt(addr)) }
 // Class returns the class of a block run.
 func (s *Span) Class() uint8 { return s.class }
 
-// IsBlock reports whether s is a block run of owner's and a live block of size bytes begins at
-// addr, which is in the run.
+// IsBlock reports whether s is a block run of owner and has a live block of size bytes at addr.
+// addr is in the run. IsBlock is false for a watched block.
 func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
 	if s.Owner != owner || s.Kind != pages.BlockRun || size == 0 || size > MaxSize {
 		return false
@@ -86,11 +87,12 @@ func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
 	return s.Base+i*s.Size == addr && uintptr(*StatusAt(s.statusOf(i))) == size
 }
 
-// Status returns the status of the block that contains addr, which is in the block run.
+// Status returns the address of the status of the block that contains addr. s is a block run that
+// contains addr.
 func (s *Span) Status(addr uintptr) *uint16 { return StatusAt(s.statusOf(s.index(addr))) }
 
-// BlockAround returns the address and the status of the block that contains addr, which is in the
-// block run.
+// BlockAround returns the address and the status of the block that contains addr. s is a block run
+// that contains addr.
 func (s *Span) BlockAround(addr uintptr) (base uintptr, status uint16) {
 	i := s.index(addr)
 	for i > 0 && s.Base+i*s.Size > addr {
@@ -99,8 +101,8 @@ func (s *Span) BlockAround(addr uintptr) (base uintptr, status uint16) {
 	return s.Base + i*s.Size, *StatusAt(s.statusOf(i))
 }
 
-// index returns the index of the block that contains addr, or the number of blocks for the waste
-// at the end.
+// index returns the index of the block that contains addr. In the waste at the end it returns the
+// number of blocks.
 //
 // Precondition: addr is in the run.
 func (s *Span) index(addr uintptr) uintptr {

@@ -11,19 +11,19 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// Verification is the state of a check. No other goroutine uses the heap.
+// Verification is the state of a check. No other goroutine uses the heap until End returns.
 type Verification struct {
 	h       *Heap
-	object  func(size uintptr)                // is told of each object of metadata
-	watched func(addr uintptr) (size uintptr) // the size of a watched block
+	object  func(size uintptr)                // called with the size of each object of metadata
+	watched func(addr uintptr) (size uintptr) // returns the size of a watched block
 	classes [NumClasses]classTally
 }
 
 type classTally struct{ live, holes, spans, partial, empty int }
 
-// Verify begins a check. The caller passes each block run to Run, and then calls End. Verify calls
-// object with the size of each object of metadata that is not a cache's. watched returns the size
-// of the watched block at an address, or 0.
+// Verify begins a check. The caller passes each block run to Run, and then calls End. Verify and
+// Run call object with the size of each object of metadata, except for the caches and their
+// magazines. watched returns the size of the watched block at an address, or 0.
 func (h *Heap) Verify(object func(size uintptr), watched func(addr uintptr) (size uintptr)) *Verification {
 	v := &Verification{h: h, object: object, watched: watched}
 	for i := range h.central {
@@ -119,8 +119,8 @@ func (v *Verification) block(s *Span, i uintptr) error {
 	return nil
 }
 
-// lookUp returns the address of the status of the block that begins at addr, or 0 if the page map
-// has no block of the heap's there.
+// lookUp finds the block that begins at addr by its map entry. It returns the address of its
+// status, or 0 if the page map has no block of the heap there.
 func lookUp(addr uintptr, mapID uint64) uintptr {
 	if word, off, ok := PageWord(addr, mapID); ok {
 		if at, _, ok := StatusIn(word, off); ok {
