@@ -307,8 +307,8 @@ func byStack(blocks []*block) (groups []*group) {
 // allocators has the stacks of all Allocators.
 var allocators stacks.Table
 
-// after returns the heading and a stack from the caller of the Allocator's method on, or "" if there
-// is none. Capture and two calls of the Allocator's are the innermost.
+// after returns the heading and a stack from the caller of the Allocator's method on, or "" if
+// there is none. Capture and two calls of the Allocator's are the innermost.
 func after(heading string, id stacks.ID) string {
 	pcs, _ := allocators.Stack(id)
 	if len(pcs) == 0 {

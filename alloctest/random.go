@@ -1,4 +1,5 @@
-// Random programs, by one goroutine and by several, and blocks that one goroutine frees for another.
+// Random programs, by one goroutine and by several, and blocks that one goroutine frees for
+// another.
 
 package alloctest
 

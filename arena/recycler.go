@@ -81,8 +81,8 @@ type idleArena struct {
 // it. It panics if parent is nil. Close returns the memory of all idle arenas.
 //
 // A timer closes arenas that have decayed, on its own goroutine. If the parent is
-// an [Arena], which belongs to one goroutine, there is no timer. Any other parent must be safe for concurrent use unless Decay is
-// negative.
+// an [Arena], which belongs to one goroutine, there is no timer. Any other parent must be safe for
+// concurrent use unless Decay is negative.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	const call = "arena.NewRecycler"
 	arg.NotNil(call, "parent", parent)

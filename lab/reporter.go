@@ -86,7 +86,8 @@ func tell(ctx context.Context, st cli.Streams, o outputs, set settings, page rep
 	return failure
 }
 
-// open opens the files. If one of them is standard output, the text for people is on standard error.
+// open opens the files. If one of them is standard output, the text for people is on standard
+// error.
 func (r *reporter) open(st cli.Streams, o outputs) error {
 	if o.CSV == o.HTML && o.CSV != "" {
 		return cli.Usagef("--csv and --html both write %s", o.CSV)
@@ -154,7 +155,8 @@ func (r *reporter) measure(ctx context.Context, s *story, t *trial) error {
 	}
 	show(run.Message{})
 	err := s.run(ctx, r.set, t, func(m run.Message) {
-		// A part is the result so far. A process that is killed leaves the part that it had written.
+		// A part is the result so far. A process that is killed leaves the part that it had
+		// written.
 		if m.Part == nil {
 			show(m)
 		} else if json.Unmarshal(m.Part, t.result) == nil {

@@ -11,8 +11,8 @@
 //	defer nodes.Put(n)
 //
 // [Pool] is for values of a type. [Blocks] is for plain bytes; it is a [freehold.Allocator] and can
-// be the first of a [freehold.NewFallback]. Any goroutine may use either. Memory comes in chunks from
-// a parent, which is any allocator that supports alignments of 64 KiB and more.
+// be the first of a [freehold.NewFallback]. Any goroutine may use either. Memory comes in chunks
+// from a parent, which is any allocator that supports alignments of 64 KiB and more.
 //
 //   - A [Cache] serves one goroutine, with no synchronization in Get and Put.
 //   - A [Handle] refers to a value and detects that it is gone. It may be stored

@@ -20,9 +20,9 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// Tests of memcached's protocol that others have written: memcached's own, libmemcached's, and those
-// of a client in Python and one in Go. Each test fetches them, and skips where that cannot be done.
-// docs/cache-server.md has the counts.
+// Tests of memcached's protocol that others have written: memcached's own, libmemcached's, and
+// those of a client in Python and one in Go. Each test fetches them, and skips where that cannot be
+// done. docs/cache-server.md has the counts.
 
 // external skips short tests, and those on machines that lack a program.
 func external(t *testing.T, programs ...string) {
@@ -82,8 +82,8 @@ done
 exec %s cache -m ${memory}MiB "${args[@]}" 2>/dev/null
 `
 
-// memcachedTests are the files of memcached's t/ that are about the protocol, with the number of their
-// tests that pass, and those that fail.
+// memcachedTests are the files of memcached's t/ that are about the protocol, with the number of
+// their tests that pass, and those that fail.
 var memcachedTests = []struct {
 	name   string
 	passed int
@@ -230,7 +230,8 @@ func TestConformanceGomemcache(t *testing.T) {
 	}
 }
 
-// Prometheus' exporter finds all that it looks for in stats, stats slabs, stats items and stats settings.
+// Prometheus' exporter finds all that it looks for in stats, stats slabs, stats items and stats
+// settings.
 func TestConformanceExporter(t *testing.T) {
 	external(t, "go")
 	dir := t.TempDir()

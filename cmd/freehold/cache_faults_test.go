@@ -54,8 +54,8 @@ func stored(t *testing.T, address string) (digit int) {
 	return digit
 }
 
-// Whenever a server is killed while it writes its snapshot, the next one has all items of that snapshot, or
-// all of the one before.
+// Whenever a server is killed while it writes its snapshot, the next one has all items of that
+// snapshot, or all of the one before.
 func TestKillsOfASnapshot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot")
 	address, process := startCache(t, "--snapshot", file)
@@ -182,7 +182,8 @@ func residentOf(t *testing.T, process *os.Process) (bytes int) {
 	return resident * os.Getpagesize()
 }
 
-// A server that stops while many clients send ends in order, with all that it has confirmed in its snapshot.
+// A server that stops while many clients send ends in order, with all that it has confirmed in its
+// snapshot.
 func TestCacheStopsUnderLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot")
 	address, process := startCache(t, "--snapshot", file)
@@ -223,7 +224,8 @@ func TestCacheStopsUnderLoad(t *testing.T) {
 	}
 }
 
-// A server that was started with SIGINT or SIGHUP ignored, as in the background of a script or by nohup, ignores them.
+// A server that was started with SIGINT or SIGHUP ignored, as in the background of a script or by
+// nohup, ignores them.
 func TestCacheIgnoresWhatItsParentDoes(t *testing.T) {
 	for name, sig := range map[string]syscall.Signal{"INT": syscall.SIGINT, "HUP": syscall.SIGHUP} {
 		cmd := exec.Command("sh", "-c", `trap "" `+name+`; exec "$0" cache -l 127.0.0.1:0`, freehold.Must(os.Executable()))

@@ -15,8 +15,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// Three servers behind nutcracker, which spreads keys by ketama. One is killed: its keys are gone and
-// the others' are not, and its keys can be stored elsewhere. It comes back: it is used again.
+// Three servers behind nutcracker, which spreads keys by ketama. One is killed: its keys are gone
+// and the others' are not, and its keys can be stored elsewhere. It comes back: it is used again.
 func TestConformanceNutcracker(t *testing.T) {
 	external(t, "apt-get", "dpkg")
 	dir := fetchDebian(t, "nutcracker", "libyaml-0-2")

@@ -23,14 +23,14 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// documented is what docs/cache-server.md says of a server's memory, in bytes. perConn is 64 KiB, and with TLS as
-// much again.
+// documented is what docs/cache-server.md says of a server's memory, in bytes. perConn is 64 KiB,
+// and with TLS as much again.
 func documented(m, buffers, conns, perConn int) int {
 	return m/20*21 + buffers + conns*perConn + 64<<20
 }
 
-// confined makes a command one that runs in a control group with a limit, and returns how often the kernel has
-// killed there. Without the right to make one, the command runs as it is.
+// confined makes a command one that runs in a control group with a limit, and returns how often the
+// kernel has killed there. Without the right to make one, the command runs as it is.
 func confined(t *testing.T, cmd *exec.Cmd, limit int) (kills func() string) {
 	t.Helper()
 	for _, v := range []struct{ top, limit, events string }{
@@ -85,8 +85,8 @@ func (c deafConn) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// All kinds of slow clients together neither kill a server in a control group of the documented size, nor keep
-// others from being served.
+// All kinds of slow clients together neither kill a server in a control group of the documented
+// size, nor keep others from being served.
 func TestStrangers(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		strangers(t, 64<<10, func(t *testing.T, address string) net.Conn { return dial(t, "tcp", address) })
@@ -178,7 +178,8 @@ func strangers(t *testing.T, perConn int, dialing func(t *testing.T, address str
 	}
 }
 
-// Large values of many sizes, whose memory does not fit the next ones, keep a server within its documented size.
+// Large values of many sizes, whose memory does not fit the next ones, keep a server within its
+// documented size.
 func TestResidentOfLargeValues(t *testing.T) {
 	const m, sets = 64 << 20, 1000
 	address, process := startCache(t, "-m", fmt.Sprint(m))

@@ -23,7 +23,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// startCache starts freehold cache at a free port, and returns its address and process. The test ends it.
+// startCache starts freehold cache at a free port, and returns its address and process. The test
+// ends it.
 func startCache(t *testing.T, args ...string) (address string, process *os.Process) {
 	t.Helper()
 	cmd := exec.Command(freehold.Must(os.Executable()), append([]string{"cache", "-l", "127.0.0.1:0"}, args...)...)
@@ -165,8 +166,8 @@ func TestCacheSnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot has what clients were promised: a flush_all with a delay, marks of stale items and of those that a
-// client has won. Only its owner may read it, whatever the mode of an older one.
+// A snapshot has what clients were promised: a flush_all with a delay, marks of stale items and of
+// those that a client has won. Only its owner may read it, whatever the mode of an older one.
 func TestCacheSnapshotOfPromises(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot")
 	address, process := startCache(t, "--snapshot", file)

@@ -19,7 +19,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// writeCertificate writes a certificate for 127.0.0.1 and its key, and returns a pool that trusts it.
+// writeCertificate writes a certificate for 127.0.0.1 and its key, and returns a pool that trusts
+// it.
 func writeCertificate(t *testing.T, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
 	key := freehold.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))

@@ -23,8 +23,8 @@ import (
 //
 //	| snapshot of the cache | "freeholdflush" 0 0 0 | when flush_all is due, 8 B |
 //
-// The time is in nanoseconds of Unix time, little-endian. Without a flush_all that is due, the file ends
-// with the cache's part.
+// The time is in nanoseconds of Unix time, little-endian. Without a flush_all that is due, the file
+// ends with the cache's part.
 type snapshots struct {
 	path   string // "" is none
 	items  *cache.Cache
@@ -47,8 +47,8 @@ func (s *snapshots) mayWrite() error {
 	return f.Close()
 }
 
-// create begins a file that only its owner may read, since keys and values may be private. It must be a
-// regular file, which a complete snapshot can replace.
+// create begins a file that only its owner may read, since keys and values may be private. It must
+// be a regular file, which a complete snapshot can replace.
 func (s *snapshots) create() (*atomicfile.File, error) {
 	const mode = 0o600
 	notRegular := &os.PathError{Op: "create", Path: s.path, Err: errors.New("not a regular file")}

@@ -71,7 +71,7 @@ func TestManualPage(t *testing.T) {
 			}
 		}
 	}
-	for _, w := range []string{"\n.B \\-z, \\-\\-zero\\-terminated\n", `; \e0 is NUL`} { // else a viewer shows other characters
+	for _, w := range []string{"\n.B \\-z, \\-\\-zero\\-terminated\n", `\e0 is NUL`} { // else a viewer shows other characters
 		if !strings.Contains(page, w) {
 			t.Errorf("the page has no %q", w)
 		}

@@ -74,7 +74,8 @@ func UseUpLabels() (restore func()) {
 	return func() { table.labels = was }
 }
 
-// Count returns how many records h has of live blocks, of those in quarantine, and of how many bytes these are.
+// Count returns how many records h has of live blocks, of those in quarantine, and of how many
+// bytes these are.
 func (h *Heap) Count() (live, freed, bytes int) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
@@ -127,7 +128,8 @@ func (e resizing) Resize(call string, b []byte, size int) ([]byte, bool) {
 // Pages are the heap's.
 func (h *Heap) Pages() *pages.Heap { return h.pages }
 
-// HoldsGuards reports whether somebody holds the lock of the guards, HoldsRecords that of the records.
+// HoldsGuards reports whether somebody holds the lock of the guards, HoldsRecords that of the
+// records.
 func (h *Heap) HoldsGuards() bool { return isHeld(&h.guards.mu) }
 func HoldsRecords() bool          { return isHeld(&table.mu) }
 

@@ -119,7 +119,8 @@ func TestResizeOfASampledBlockThatIsFreedMeanwhile(t *testing.T) {
 	}
 }
 
-// A sample that is resized while none are taken is an ordinary block, and its record for another one.
+// A sample that is resized while none are taken is an ordinary block, and its record for another
+// one.
 func TestResizeEndsASample(t *testing.T) {
 	sampleAt(t, 1)
 	h := newHeap(t, Options{Name: nameOf(t)})

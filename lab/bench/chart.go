@@ -1,4 +1,5 @@
-// Chart: the hit ratios of recorded requests over the sizes of caches, beside one another a trace each.
+// Chart: the hit ratios of recorded requests over the sizes of caches, beside one another a trace
+// each.
 
 package bench
 
@@ -67,7 +68,8 @@ var chartText string
 
 var chartTemplate = template.Must(template.New("chart").Parse(chartText))
 
-// A chart is what chart.svg draws: the peers in the order of their colors, and a panel for each trace.
+// A chart is what chart.svg draws: the peers in the order of their colors, and a panel for each
+// trace.
 type chart struct {
 	Peers  []string
 	Panels []*panel

@@ -71,7 +71,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// The template has the layout of chart.go, and docs/hits.svg was drawn by this template: --chart FILE.
+// The template has the layout of chart.go, and docs/hits.svg was drawn by this template: --chart
+// FILE.
 func TestChartInDocs(t *testing.T) {
 	if !strings.Contains(chartText, fmt.Sprintf(`H%d"`, plotWidth)) || !strings.Contains(chartText, fmt.Sprintf(`x="%d"`, plotWidth/2)) {
 		t.Errorf("the template's plots are not %d wide", plotWidth)

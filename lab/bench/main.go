@@ -10,8 +10,8 @@
 //	go run ./lab bench --quick               a smoke test
 //
 // The benchmarks are functions for package testing in alloc/, keyed/ and sorts/, which go test
-// runs too, and native/native.c, which tells its figures as they do. Bench compiles the programs in a
-// temporary folder, runs each for one sample at a time, in turn, and keeps watch over what else
+// runs too, and native/native.c, which tells its figures as they do. Bench compiles the programs in
+// a temporary folder, runs each for one sample at a time, in turn, and keeps watch over what else
 // the machine does meanwhile. Only an idle machine gives figures worth quoting.
 package bench
 

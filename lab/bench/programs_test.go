@@ -102,8 +102,8 @@ func checkRun(t *testing.T, r *run, programs []*program) {
 	}
 }
 
-// A function that is not inlined into the loops of alloc/ would be measured with each peer. If it is
-// everywhere, the program does not have it.
+// A function that is not inlined into the loops of alloc/ would be measured with each peer. If it
+// is everywhere, the program does not have it.
 func TestLoopsAreInlined(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -83,8 +83,8 @@ func exports(t *testing.T, fset *token.FileSet) types.Importer {
 	})
 }
 
-// Each Go snippet on a page compiles; it may leave names unused. A snippet is a file or the body of a
-// function. Programs with marks are skipped, since other tests run them.
+// Each Go snippet on a page compiles; it may leave names unused. A snippet is a file or the body of
+// a function. Programs with marks are skipped, since other tests run them.
 func TestSnippetsCompile(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {

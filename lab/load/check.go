@@ -18,8 +18,8 @@ func Between[T cmp.Ordered](flag string, v, least, most T) error {
 // unbounded is more memory than machines have.
 const unbounded cli.Size = 1 << 50
 
-// PartOfMemory returns a part of the machine's memory, unbounded if the system does not say how much
-// there is.
+// PartOfMemory returns a part of the machine's memory, unbounded if the system does not say how
+// much there is.
 func PartOfMemory(part float64) cli.Size {
 	total, _ := sysmem.Memory()
 	if total == 0 {

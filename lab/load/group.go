@@ -43,8 +43,8 @@ func newBox(limit int64) (box, error) {
 	return "", run.Unavailablef("no control group can be made: %w; --box none measures peaks without a limit", problems)
 }
 
-// newBox makes a box that cannot swap, where swap is accounted for. Version 2 limits swap, version 1
-// memory and swap together, and refuses 0 for them.
+// newBox makes a box that cannot swap, where swap is accounted for. Version 2 limits swap, version
+// 1 memory and swap together, and refuses 0 for them.
 func (h hierarchy) newBox(limit int64) (box, error) {
 	removeLeftBoxes(h.top)
 	_ = box(h.top).write("cgroup.subtree_control", "+memory") // of version 2

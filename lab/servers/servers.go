@@ -1,4 +1,5 @@
-// Servers: freehold cache beside memcached, by a client that reads the processor time and memory of the server.
+// Servers: freehold cache beside memcached, by a client that reads the processor time and memory of
+// the server.
 //
 // Each round starts each server anew, fills it, and runs each load for some time. The client shares
 // the processors with the server, so compare the processor time of an operation first.
@@ -61,7 +62,8 @@ const (
 
 var value = strings.Repeat("v", valueBytes)
 
-// A figure is one measurement: thousands of keys a second, and the server's processor time for a key.
+// A figure is one measurement: thousands of keys a second, and the server's processor time for a
+// key.
 type figure struct{ rate, micros float64 }
 
 // Run measures all servers.

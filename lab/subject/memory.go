@@ -29,7 +29,8 @@ type Memory struct {
 	List func(heads int) (*Data, error)
 }
 
-// An Allocator is a memory that is open. What it has allocated may be left to the end of the process.
+// An Allocator is a memory that is open. What it has allocated may be left to the end of the
+// process.
 type Allocator struct {
 	freehold.Allocator
 	Trim    func()       // gives all memory that it can to the operating system, now
@@ -115,9 +116,9 @@ func openGo(int64) (*Allocator, error) {
 	return &Allocator{Allocator: goHeap{}, Trim: debug.FreeOSMemory, Live: func() int { return 0 }, Bytes: func() int64 { return 0 }}, nil
 }
 
-// openC opens C's heap if it is served by the named malloc in this process. There is one malloc in a
-// process, and figures under its name must be its own. Its bytes are of all C code in the process,
-// and of its threads' caches.
+// openC opens C's heap if it is served by the named malloc in this process. There is one malloc in
+// a process, and figures under its name must be its own. Its bytes are of all C code in the
+// process, and of its threads' caches.
 func openC(name string) func(int64) (*Allocator, error) {
 	return func(int64) (*Allocator, error) {
 		h, err := cmalloc.New()

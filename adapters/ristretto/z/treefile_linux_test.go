@@ -108,7 +108,8 @@ func TestTreeFileWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// Where the disk has no room for the entries that a rewrite appends, the file keeps what the tree had.
+// Where the disk has no room for the entries that a rewrite appends, the file keeps what the tree
+// had.
 func TestTreeFileWithoutRoomForARewrite(t *testing.T) {
 	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
 	tree := openTree(t, path, model)

@@ -212,8 +212,8 @@ func (s *session) slabs(words [][]byte, _ []byte) {
 	}
 }
 
-// dump lists some keys for "stats cachedump class limit". It refuses while another client lists keys.
-// There is one class, 1.
+// dump lists some keys for "stats cachedump class limit". It refuses while another client lists
+// keys. There is one class, 1.
 func (s *session) dump(words [][]byte) bool {
 	if !s.dumping.TryLock() {
 		s.reply(busy)

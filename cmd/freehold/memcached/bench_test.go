@@ -10,7 +10,8 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// A replay is a connection whose client sends the same batches again and again, and drops the replies.
+// A replay is a connection whose client sends the same batches again and again, and drops the
+// replies.
 type replay struct {
 	batches [][]byte
 	n, of   int

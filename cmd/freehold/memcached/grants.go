@@ -1,5 +1,5 @@
-// Grants: memory for commands and replies that do not fit a session's own buffers. All grants together stay
-// within a bound (backpressure).
+// Grants: memory for commands and replies that do not fit a session's own buffers. All grants
+// together stay within a bound (backpressure).
 //
 //	acquire --> waits --> granted --> released
 //	              |          |

@@ -161,7 +161,8 @@ func (r *refusing) Alloc(size, align int) ([]byte, error) {
 	return r.Allocator.Alloc(size, align)
 }
 
-// A server whose heap has no memory says so, and has lost none of its grants when the heap has some again.
+// A server whose heap has no memory says so, and has lost none of its grants when the heap has some
+// again.
 func TestHeapWithoutMemory(t *testing.T) {
 	s := newServer(t)
 	heap := &refusing{Allocator: s.options.Heap}
@@ -227,7 +228,8 @@ func TestShutdownOfWaiters(t *testing.T) {
 	})
 }
 
-// Grants are given in order, within the limit, and in time. n says when a wait has ended, in seconds.
+// Grants are given in order, within the limit, and in time. n says when a wait has ended, in
+// seconds.
 func TestGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gs := &grants{limit: 100}

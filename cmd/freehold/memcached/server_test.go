@@ -127,7 +127,8 @@ func (p *pipes) dialSecret() (client net.Conn, agree chan error) {
 	return client, h.agree
 }
 
-// A handshake counts against the limit on connections, and ends in time. Beyond the limit there is none.
+// A handshake counts against the limit on connections, and ends in time. Beyond the limit there is
+// none.
 func TestHandshakes(t *testing.T) {
 	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
 		good, agree := p.dialSecret()

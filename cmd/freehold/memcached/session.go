@@ -133,7 +133,8 @@ func (s *session) fill() {
 	s.err = err
 }
 
-// mostCommand returns the bytes of the longest command: a line with its data block, or a line of keys.
+// mostCommand returns the bytes of the longest command: a line with its data block, or a line of
+// keys.
 func (s *session) mostCommand() int { return maxLine + len(crlf) + s.options.MaxItem + len(crlf) }
 
 // grow replaces the buffer by a block of n bytes. The grant includes forReply bytes for a reply.

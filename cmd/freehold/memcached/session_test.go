@@ -70,8 +70,8 @@ func talk(t testing.TB, s *Server, pieces ...string) string {
 	return w.out.String()
 }
 
-// TestWinningKeepsTheCAS: a client that wins an item, and so marks it, does not change its CAS number, however large
-// the item is.
+// TestWinningKeepsTheCAS: a client that wins an item, and so marks it, does not change its CAS
+// number, however large the item is.
 func TestWinningKeepsTheCAS(t *testing.T) {
 	s := newServer(t)
 	for _, bytes := range []int{1, 5000, testMaxItem - 1} {
@@ -222,8 +222,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A session's own buffers have bounds, and all else is granted: whatever clients promise, and whatever replies
-// they want.
+// A session's own buffers have bounds, and all else is granted: whatever clients promise, and
+// whatever replies they want.
 func TestMemoryOfASession(t *testing.T) {
 	s := newServer(t)
 	for _, say := range []string{

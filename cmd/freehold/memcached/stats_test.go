@@ -31,7 +31,8 @@ func figures(t *testing.T, s *Server, command string) map[string]string {
 	return all
 }
 
-// change returns what commands change in stats, such as "cmd_get+1 get_hits+1", but for counts of bytes and connections.
+// change returns what commands change in stats, such as "cmd_get+1 get_hits+1", but for counts of
+// bytes and connections.
 func change(t *testing.T, s *Server, commands string) string {
 	t.Helper()
 	before := figures(t, s, "stats")

@@ -28,8 +28,8 @@ func LeavesTakeNoPins(t *testing.T, plain, pinned any) {
 	}
 }
 
-// instrumented reports whether flags or tags add calls to functions, or the test runs for coverage or
-// fuzzing.
+// instrumented reports whether flags or tags add calls to functions, or the test runs for coverage
+// or fuzzing.
 func instrumented() bool {
 	if f := flag.Lookup("test.fuzz"); testing.CoverMode() != "" || f != nil && f.Value.String() != "" {
 		return true

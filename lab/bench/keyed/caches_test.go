@@ -156,8 +156,8 @@ func zipfKeys(n, seed int) []uint32 {
 	return keys
 }
 
-// BenchmarkCaches has the loads of caches: with room for all, 1.3 times what keys and values take, and
-// with room for half.
+// BenchmarkCaches has the loads of caches: with room for all, 1.3 times what keys and values take,
+// and with room for half.
 func BenchmarkCaches(b *testing.B) {
 	entries := measure.Size().Entries / 10
 	for _, load := range []struct {
@@ -250,9 +250,8 @@ func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines int) {
 	})
 }
 
-// set replaces the value of a key by the value of another one. like chooses that key, from the first
-// one and a random number.
-// All were replaced once before, so that the cache is as it stays.
+// set replaces the value of a key by the value of another one. like chooses that key, from the
+// first one and a random number. All were replaced once before, so that the cache is as it stays.
 func (l cacheLoad) set(b *testing.B, c cacheOf, like func(i, x uint64) uint64) {
 	rnd := measure.Seed(0)
 	var room [cacheKeyBytes]byte

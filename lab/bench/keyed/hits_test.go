@@ -63,10 +63,10 @@ func wordTrace(r io.Reader, request func(uint64)) error {
 	}
 }
 
-// BenchmarkHits has the hit ratios of recorded requests: each key that is not found is set. Values have
-// 1,000 bytes, and the bound is the bytes of that number of keys and values. The traces come from the
-// simulator of github.com/maypok86/otter, in the folder that FREEHOLD_TRACES names, unpacked
-// if they end in .xz.
+// BenchmarkHits has the hit ratios of recorded requests: each key that is not found is set. Values
+// have 1,000 bytes, and the bound is the bytes of that number of keys and values. The traces come
+// from the simulator of github.com/maypok86/otter, in the folder that FREEHOLD_TRACES names,
+// unpacked if they end in .xz.
 func BenchmarkHits(b *testing.B) {
 	dir := os.Getenv("FREEHOLD_TRACES")
 	for _, tr := range traces {

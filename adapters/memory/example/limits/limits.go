@@ -1,4 +1,5 @@
-// Package limits bounds what C allocates. Its init comes before modernc.org/libc's, whose path sorts behind.
+// Package limits bounds what C allocates. Its init comes before modernc.org/libc's, whose path
+// sorts behind.
 package limits
 
 import "modernc.org/memory"
