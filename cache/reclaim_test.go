@@ -245,3 +245,15 @@ func TestWorst(t *testing.T) {
 		}
 	}
 }
+
+// TestParentThatRefuses: with a parent that has less than MaxBytes, entries make room for others.
+func TestParentThatRefuses(t *testing.T) {
+	c := New(alloctest.FailAfter(alloctest.New(t), 40), &Options{MaxBytes: 4 << 20})
+	defer c.Close()
+	for i := range 5000 {
+		if err := c.Set(fmt.Append(nil, i), make([]byte, 1000)); err != nil {
+			t.Fatalf("Set %d: %v", i, err)
+		}
+	}
+	c.check()
+}
