@@ -39,8 +39,7 @@ const (
 	SentinelStatus = unsafe.Offsetof(sentinel.status)
 )
 
-// Clear leaves c without magazines: it has no block and no room. The caller has taken care of the
-// old ones.
+// Clear makes c a cache without magazines, which has no block and no room. It frees no magazine.
 func (c *Cache) Clear() {
 	for i := range c.tops {
 		c.tops[i], c.ends[i] = sentinelTop(), sentinelTop()

@@ -16,10 +16,10 @@
 // An entry is in a cache, in a depot, or with a goroutine that holds a slot or a depot's lock. A
 // drain takes all caches away, waits until every goroutine has left its slot, and returns their
 // blocks to the spans. Then it locks all depots of a class, returns their blocks, and keeps the
-// locks until the statuses are freed. So no entry gets into a depot that is already empty while the
-// blocks of another depot free the entry's span. restoreAll drops entries of freed spans. A
-// goroutine that frees a block later makes an entry only if the page map still has the block's
-// span.
+// locks until the statuses are freed. Without the locks, an entry could get into a depot that was
+// emptied earlier, and then the blocks of another depot could free the entry's span. restoreAll
+// drops entries of freed spans. A goroutine that frees a block later makes an entry only if the
+// page map still has the block's span.
 //
 // A double free goes undetected if Alloc takes both entries within a few nanoseconds of each other,
 // or takes the second one while the span is being freed.

@@ -35,7 +35,7 @@ const (
 	MapHeapMask = 1<<MapPageShift - 1<<mapHeapShift
 	MapPageMask = 1<<MapStatusShift - 1<<MapPageShift
 
-	noMapID = 1<<(MapPageShift-mapHeapShift) - 1 // the number of every heap that writes no map entries
+	noMapID = 1<<(MapPageShift-mapHeapShift) - 1 // of a heap that writes no map entries
 
 	// Statuses begin at multiples of ObjectUnit, which is 1<<StatusShift. A map entry leaves out
 	// their lowest bits, which are 0.
