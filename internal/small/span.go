@@ -88,8 +88,8 @@ func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
 }
 
 // Status returns the address of the status of the block that contains addr. s is a block run that
-// contains addr.
-func (s *Span) Status(addr uintptr) *uint16 { return StatusAt(s.statusOf(s.index(addr))) }
+// contains addr. It has statusOf written out, so that isWatched of package heap is inlined.
+func (s *Span) Status(addr uintptr) *uint16 { return StatusAt(s.statuses + s.index(addr)*statusBytes) }
 
 // BlockAround returns the address and the status of the block that contains addr. s is a block run
 // that contains addr.
