@@ -26,6 +26,9 @@ type batch[T any] struct {
 	epoch  *Epoch
 }
 
+// maxKept is the most batches for which an empty Queue keeps an array.
+const maxKept = 64
+
 // Add adds values to the open batch, and returns how many values the batch has.
 func (q *Queue[T]) Add(values ...T) int {
 	if q.open == nil {
@@ -70,10 +73,13 @@ func (q *Queue[T]) Pop(n int) []T {
 	if b.taken += len(values); b.taken == len(b.values) {
 		q.popped = b.values
 		*b = batch[T]{}
-		if q.first++; 2*q.first >= len(q.batches) { // keep the array
+		if q.first++; 2*q.first >= len(q.batches) { // keep the array, unless it has become too large
 			n := copy(q.batches, q.batches[q.first:])
 			clear(q.batches[n:])
 			q.batches, q.first = q.batches[:n], 0
+			if n == 0 && cap(q.batches) > maxKept {
+				q.batches = nil
+			}
 		}
 	}
 	return values

@@ -3,6 +3,7 @@ package epoch_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -118,4 +119,30 @@ func ExampleQueue() {
 	// Output:
 	// []
 	// [old block]
+}
+
+// An array that grew while a guard was held is not kept when the Queue is empty.
+func TestQueueReturnsALargeArray(t *testing.T) {
+	const batches = 100_000
+	var d epoch.Domain
+	var q epoch.Queue[byte]
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := inUse()
+	g := d.Enter()
+	for range batches {
+		q.Add(1)
+		q.Seal(&d)
+	}
+	g.Leave()
+	for q.Pop(1) != nil {
+	}
+	if kept := inUse() - before; kept > batches {
+		t.Errorf("an empty Queue keeps %d bytes", kept)
+	}
+	runtime.KeepAlive(&q)
 }
