@@ -18,15 +18,16 @@ import (
 
 const (
 	reserveSegments = 2
-	maxLines        = 8        // of an item that a search asks for at once
-	returnedShare   = 20       // of the bound: what large items give back until the parent is trimmed
-	leastReturned   = 64 << 20 // if that is more
-	pagesShare      = 8        // Resize leaves no more pages than this part of the limit
+	maxLines        = 8        // of an item that a search prefetches
+	returnedShare   = 20       // large items free 1/returnedShare of the bound before a trim
+	leastReturned   = 64 << 20 // and at least this many bytes
+	pagesShare      = 8        // Resize drops pages that take more than 1/pagesShare
 )
 
-// allot returns the place of a new item: in the open segment of its queue and class, or in a
-// segment of its own. The item needs size bytes, and versionBytes more if own is versioned, so that
-// its version is above the one before. A copy uses available memory only and reclaims nothing.
+// allot returns the place of a new item of size bytes. The place is in the open segment of its
+// queue and TTL class, or in a segment of its own if the item is large. If the position there is
+// not above the version before, own is versioned, and allot adds versionBytes. With copying, allot
+// uses available memory only and reclaims nothing.
 func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if size > s.c.largeBytes {
 		if before == highestBefore {
@@ -48,7 +49,7 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint6
 		if n, ok = s.acquire(s.c.segmentBytes, copying); !ok {
 			return 0, 0, 0, false
 		}
-		if s.fits(*at, size, before) { // copies have opened one
+		if s.fits(*at, size, before) { // copies have opened a segment
 			s.recycle(n)
 			break
 		}
@@ -63,8 +64,7 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint6
 	return *at, offset, own, true
 }
 
-// fits reports whether segment n is open and has room for an item, and for the version that it may
-// need.
+// fits reports whether segment n is open and has room for an item, with a version if it needs one.
 func (s *shard) fits(n uint32, size int, before uint64) bool {
 	if n == 0 {
 		return false
@@ -73,7 +73,7 @@ func (s *shard) fits(n uint32, size int, before uint64) bool {
 	return int(used)+size+s.shapeAt(n, used, before).versionBytes() <= s.c.segmentBytes
 }
 
-// begin makes an empty segment the newest.
+// begin makes segment n, which is empty, the newest.
 func (s *shard) begin(n, seconds uint32, main bool, as state) {
 	s.age = s.nextAge()
 	g := s.segs.at(n)
@@ -82,13 +82,13 @@ func (s *shard) begin(n, seconds uint32, main bool, as state) {
 	s.lines.Store(int32(s.linesOfItems()))
 }
 
-// linesOfItems returns how many lines a mean item has, up to maxLines.
+// linesOfItems returns the cache lines of a mean item, at most maxLines.
 func (s *shard) linesOfItems() int {
 	taken := s.used - (s.index.Chunks()+len(s.spares))*s.c.segmentBytes
 	return min(taken/max(s.index.Len(), 1)/blocks.LineBytes+1, maxLines)
 }
 
-// seal ends an open segment; 0 is none.
+// seal seals an open segment, and retires it if it has no live items. Segment 0 is none.
 func (s *shard) seal(n uint32) {
 	if n == 0 {
 		return
@@ -99,7 +99,7 @@ func (s *shard) seal(n uint32) {
 	}
 }
 
-// sealAll ends all open segments, and reports whether there are any.
+// sealAll seals all open segments, and reports whether there were any.
 func (s *shard) sealAll() (any bool) {
 	for queue := range s.open {
 		for class, n := range s.open[queue] {
@@ -131,7 +131,8 @@ func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
 	return 0, false
 }
 
-// makeRoom reclaims segments until the given bytes are available, and the reserve if possible.
+// makeRoom reclaims segments until the given bytes and the reserve are available. It reports
+// whether at least the bytes are.
 func (s *shard) makeRoom(bytes int) bool {
 	s.retireLimbo()
 	s.rebalance()
@@ -144,7 +145,7 @@ func (s *shard) makeRoom(bytes int) bool {
 	return true
 }
 
-// available returns how many bytes take may take.
+// available returns the bytes that take can use.
 func (s *shard) available() int {
 	spare := len(s.spares) * s.c.segmentBytes
 	if s.refused != nil {
@@ -202,7 +203,7 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 	return n, nil
 }
 
-// retire ends a segment that no slot refers to. It is in limbo while it has readers.
+// retire recycles a segment that no slot refers to. If it is pinned, it goes to limbo.
 func (s *shard) retire(n uint32) {
 	s.segs.at(n).state = limbo
 	if s.segs.isPinned(n) {
@@ -212,7 +213,7 @@ func (s *shard) retire(n uint32) {
 	s.recycle(n)
 }
 
-// recycle makes a segment without items and readers spare, or releases it if it is large.
+// recycle makes a segment without items and pins spare, or releases it if it is large.
 func (s *shard) recycle(n uint32) {
 	g := s.segs.at(n)
 	if int(g.bytes) != s.c.segmentBytes {
@@ -224,8 +225,8 @@ func (s *shard) recycle(n uint32) {
 	s.spares = append(s.spares, n)
 }
 
-// retireLimbo takes segments without readers out of limbo, and releases spare ones beyond the
-// limit.
+// retireLimbo recycles the segments in limbo that are no longer pinned. Then it releases spare
+// segments while the shard is above its limit.
 func (s *shard) retireLimbo() {
 	left := s.limbo
 	s.limbo = s.limbo[:0]
@@ -256,9 +257,9 @@ func (s *shard) release(n uint32) {
 	s.segs.unused = append(s.segs.unused, n)
 }
 
-// countReturned counts the bytes that a large item gave back. The parent keeps them in memory, and
-// since large items are of many sizes, the next ones often do not fit there. So unlock trims the
-// parent now and then.
+// countReturned counts the bytes that a large item freed. The parent may keep that memory, and the
+// next large item has another size and often does not fit there. So after enough bytes unlock trims
+// the parent.
 func (s *shard) countReturned(bytes int) {
 	c := s.c
 	if c.trimmer == nil {

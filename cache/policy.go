@@ -7,12 +7,13 @@
 //	   |
 //	   +-- the key is set again: to main
 //
-// A queue is its sealed segments, by age. The oldest is emptied: items that stay are copied to the
-// open segment of their queue and class. While garbagePercent of the bytes are dead or expired, no
-// live item is evicted: the segment with most garbage is emptied, and all its live items stay.
+// A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
+// copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
+// are dead or expired, the segment with the most garbage is emptied instead, and all its live items
+// stay.
 //
-// A ghost is a piece of the hash of a key that was evicted from the small queue. Each bucket of the
-// index has a few, in its note:
+// A ghost is 12 bits of the hash of a key that was evicted from the small queue. The ghost queue is
+// spread over the buckets of the index. Each bucket has up to five ghosts, in its note:
 //
 //	note           | 0 | ghost 12 bits | ... five in all, the newest last |
 //
@@ -25,8 +26,8 @@
 //	evicted    notes an item that does not stay
 //	worst      the item that goes if a bucket of the index is full
 //
-// A policy has two queues, main and small, maxHits in each slot, the note of each bucket, and the
-// figures of segments. It changes notes and slots, and no segment.
+// A policy can use two queues, main and small, up to maxHits hits in each slot, the note of each
+// bucket, and the figures of segments. It changes notes only; its callers store slots.
 
 package cache
 
@@ -40,24 +41,25 @@ const (
 	smallPercent   = 10 // of the items' bytes
 	garbagePercent = 7  // of the items' bytes
 	promoteHits    = 2  // from small to main
-	patience       = 8  // rounds that evict nothing with hits
+	patience       = 8  // rounds before items need more hits to stay
 
 	ghostBits = 12
 	maxGhosts = 5 // of a bucket
 )
 
-// A rule is what an item needs to stay when its segment is emptied, and pays for it, in hits. Who
-// pays goes to main.
+// A rule says how many hits an item needs to stay when its segment is emptied, and how many it
+// loses. An item that stays by a rule with pays > 0 goes to main.
 type rule struct{ needs, pays int }
 
 // victims are the segments that may be emptied next; 0 is none.
 type victims struct {
 	small, main, dirtiest uint32
 	smallBytes, mainBytes int
-	garbage, most         int // of all, of the dirtiest
+	garbage, most         int // garbage of all segments, and of dirtiest
 }
 
-// admit returns the queue and the hits of a new item of a key, whose item was old if it has one.
+// admit returns the queue and the hits of a new item. old is the key's previous item, or the zero
+// pinned.
 func (s *shard) admit(h uint64, old pinned) (main bool, hits int) {
 	if old.at == nil {
 		return s.remembers(h), 0
@@ -65,7 +67,7 @@ func (s *shard) admit(h uint64, old pinned) (main bool, hits int) {
 	return old.w.main(), old.w.hits()
 }
 
-// onHit returns a slot after a hit of its item.
+// onHit returns slot w after a hit of its item.
 func onHit(w slot) slot {
 	if w.hits() == maxHits {
 		return w
@@ -73,8 +75,8 @@ func onHit(w slot) slot {
 	return w + oneHit
 }
 
-// victim returns the segment to empty, and its rule, or 0 if none is sealed and without readers.
-// The higher the round, the more hits an item needs to stay.
+// victim returns the segment to empty and its rule. It returns 0 if no segment is sealed and
+// unpinned. After patience rounds, items need more hits to stay in each round.
 func (s *shard) victim(round int) (n uint32, r rule) {
 	v := s.victims()
 	small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
@@ -89,7 +91,7 @@ func (s *shard) victim(round int) (n uint32, r rule) {
 	}
 }
 
-// victims looks at all segments.
+// victims scans all segments of the shard.
 func (s *shard) victims() (v victims) {
 	now := s.c.clock.now()
 	oldestSmall, oldestMain := ^uint64(0), ^uint64(0)
@@ -125,14 +127,14 @@ func (r rule) after(w slot) (main bool, hits int) {
 	return w.main() || r.pays > 0, max(w.hits()-r.pays, 0)
 }
 
-// evicted notes that the item of a slot does not stay, whose key has that hash.
+// evicted notes that the item of slot w was evicted. h is the hash of its key.
 func (s *shard) evicted(w slot, h uint64) {
 	if !w.main() {
 		s.remember(h)
 	}
 }
 
-// worst returns the slot of a bucket whose item is evicted if the bucket is full.
+// worst returns a slot of a full bucket whose item is evicted: one with the fewest hits.
 func worst(b *cuckoo.Bucket) *atomic.Uint64 {
 	least := &b.Slots[0]
 	for j := range b.Slots {
@@ -143,16 +145,16 @@ func worst(b *cuckoo.Bucket) *atomic.Uint64 {
 	return least
 }
 
-// ghostOf returns the ghost of a key with that hash, which is not 0.
+// ghostOf returns the ghost of a key with hash h. It is never 0.
 func ghostOf(h uint64) uint64 { return max(h>>(64-ghostBits), 1) }
 
-// remember adds the ghost of a key with that hash.
+// remember adds the ghost of a key with hash h. The oldest ghost of the bucket makes room.
 func (s *shard) remember(h uint64) {
 	b := s.index.First(tagOf(h))
 	b.Note = (b.Note<<ghostBits | ghostOf(h)) & (1<<(maxGhosts*ghostBits) - 1)
 }
 
-// remembers reports whether there is a ghost of a key with that hash.
+// remembers reports whether the ghost of a key with hash h is there.
 func (s *shard) remembers(h uint64) bool {
 	for g := s.index.First(tagOf(h)).Note; g != 0; g >>= ghostBits {
 		if g&(1<<ghostBits-1) == ghostOf(h) {

@@ -1,14 +1,14 @@
-// Segments: blocks of the parent that items are written to, one behind the other.
+// Segments: blocks of the parent's memory to which items are appended.
 //
 //	spare --> open --> sealed --> (emptied) --> limbo --> spare, or back to the parent
 //	  ^                              |                      ^
 //	  +------------------------------+----------------------+
 //
-// An open segment takes new items; a sealed one only loses them. One that was emptied, so that no
-// slot refers to it, is in limbo until the last reader has left. Large items have a sealed segment
-// of their own.
+// An open segment takes new items. A sealed segment takes none, and its items become garbage. A
+// segment is emptied when no slot refers to it. It is then in limbo until its last reader has
+// unpinned it. A large item has a sealed segment of its own.
 //
-// Segments have numbers. A page describes 64 of them:
+// Each segment has a number. A page describes 64 segments:
 //
 //	page, 8 KiB   | segment | segment | ... | pins of stripe 0 | pins of stripe 1 | ...
 //	stripe        | pin | pin | ...    a counter of 4 B for each segment of the page
@@ -18,13 +18,17 @@
 //	reader:   R1 load the slot   R2 add 1 to the segment's pin   R3 load the slot, it is the same   R4 read   R5 subtract 1
 //	writer:   W1 store 0, or another place, to all slots of the segment   W2 load all its pins, each is 0   W3 reuse
 //
-// These are atomic operations, which have one total order in Go, on weak memory too. If R3 comes
-// before W1, so does R2, and W2 sees the pin until R5. If it comes after W1, the slot is another
-// one, and the reader takes its pin back without reading. Or the slot is the same again: it then
-// refers to an item that was written after W3, and the pin counts for that. R5 happens before the
-// W2 that sees 0, and writing an item before the slot is stored that R1 loads, so the race detector
-// sees the order too. A page is returned when no segment has memory, once every reader between R1
-// and R3 has finished.
+// All are atomic operations, for which Go guarantees one total order. There are three cases:
+//
+//   - R3 comes before W1. Then R2 does too, and W2 sees the pin until R5.
+//   - R3 comes after W1 and loads another slot. The reader unpins without reading.
+//   - R3 comes after W1 and loads an equal slot, stored after W3. The pin protects that new item.
+//
+// The race detector sees the order too. R5 happens before the W2 that loads 0. Writing an item
+// happens before storing the slot that R3 loads.
+//
+// All pages are returned at once, when no segment has memory and every reader between R1 and R3 has
+// finished.
 
 package cache
 
@@ -50,7 +54,7 @@ const (
 
 const _ = uint(pageBytes - pinsFrom - stripes*pageSegments*4)
 
-// A state is where a segment is in its life.
+// A state is a step in the life of a segment.
 type state uint8
 
 const (
@@ -61,18 +65,18 @@ const (
 	limbo
 )
 
-// A segment describes a block. The shard's lock guards it; readers who hold a pin read addr and
-// age, which stay meanwhile. GetMany reads addr without a pin, for a prefetch alone, so it is
-// stored atomically.
+// A segment describes a block. The shard's lock guards it. Readers that hold a pin read addr and
+// age, which do not change while it is pinned. GetMany reads addr without a pin, only to prefetch,
+// so addr is stored atomically.
 type segment struct {
 	addr  uintptr
-	age   uint64 // grows from one segment to the next, and is part of versions
-	turn  uint64 // in its queue: its age, or that at which it was put at the end again
-	bytes uint32 // of the block
-	used  uint32 // up to here there are items
-	live  uint32 // bytes of those that slots refer to
+	age   uint64 // grows from each segment to the next; a part of versions
+	turn  uint64 // order in its queue: its age, or the shard's age when it was last moved to the end
+	bytes uint32 // size of the block
+	used  uint32 // bytes of all items, which are the block's first bytes
+	live  uint32 // bytes of the items that slots refer to
 	state state
-	main  bool // the queue that it is in
+	main  bool // in the main queue, else in the small one
 	expiry
 }
 
@@ -81,13 +85,12 @@ const _ = uint(segmentBytes - unsafe.Sizeof(segment{}))
 // item returns the item at an offset.
 func (g *segment) item(offset uint32) *item { return (*item)(pointer(g.addr + uintptr(offset))) }
 
-// garbage returns how many bytes of items are dead, or have expired at that second.
+// garbage returns the bytes of items that are dead, or have expired at the second now.
 func (g *segment) garbage(now uint32) int {
 	return int(g.used - min(g.live, g.used) + min(g.passed(now), g.live))
 }
 
-// count and uncount keep the figures of a segment when it gets an item, and when one becomes
-// garbage.
+// count adds a new item to the figures of its segment, and uncount removes one that is garbage.
 func (s *shard) count(g *segment, it *item) {
 	g.live += uint32(it.size())
 	s.live += it.size()
@@ -100,7 +103,7 @@ func (s *shard) uncount(g *segment, it *item) {
 	g.forget(it.expires.Load(), it.size())
 }
 
-// fill and reset count bytes of a segment as used, and all of them as unused.
+// fill counts bytes of a segment as used. reset counts all of its bytes as unused.
 func (s *shard) fill(g *segment, bytes int) {
 	g.used += uint32(bytes)
 	s.filled += bytes
@@ -111,10 +114,10 @@ func (s *shard) reset(g *segment) {
 	g.used, g.live = 0, 0
 }
 
-// segments has the segments of a shard, by their numbers, from 1.
+// segments are the segments of a shard, numbered from 1.
 type segments struct {
 	pages    blocks.List
-	unitBits uint // of a place, which are the offset
+	unitBits uint // bits of a place that hold the offset
 	unused   []uint32
 }
 
@@ -125,18 +128,18 @@ func (gs *segments) init(segmentBytes int) {
 	}
 }
 
-// at returns a segment.
+// at returns segment n.
 func (gs *segments) at(n uint32) *segment {
 	return (*segment)(pointer(gs.pages.At(n>>pageBits) + uintptr(n&(pageSegments-1))*segmentBytes))
 }
 
-// pin returns the counter of a segment's readers in one stripe.
+// pin returns the pin counter of a segment in one stripe.
 func (gs *segments) pin(n, stripe uint32) *atomic.Uint32 {
 	return (*atomic.Uint32)(pointer(gs.pages.At(n>>pageBits) + pinsFrom +
 		uintptr(stripe*pageSegments+n&(pageSegments-1))*4))
 }
 
-// isPinned reports whether there may be readers.
+// isPinned reports whether the segment may have readers.
 func (gs *segments) isPinned(n uint32) bool {
 	for stripe := range uint32(stripes) {
 		if gs.pin(n, stripe).Load() != 0 {
@@ -155,7 +158,7 @@ func (gs *segments) each(f func(n uint32, g *segment)) {
 	}
 }
 
-// number returns a number without memory. It needs a page from time to time.
+// number returns the number of an unused segment. If there is none, it allocates a page.
 func (gs *segments) number(parent freehold.Allocator) (uint32, error) {
 	if len(gs.unused) == 0 {
 		if err := gs.pages.Grow(parent); err != nil {
@@ -171,7 +174,7 @@ func (gs *segments) number(parent freehold.Allocator) (uint32, error) {
 	return n, nil
 }
 
-// place returns where the item at an offset of a segment is.
+// place returns the place of an offset in segment n.
 func (gs *segments) place(n, offset uint32) place {
 	return place(n)<<gs.unitBits | place(offset/unitBytes)
 }
@@ -182,13 +185,13 @@ func (gs *segments) itemAt(at place) *item {
 	return gs.at(n).item(offset)
 }
 
-// addrOf returns the address of a place, which need not be an item's any more.
+// addrOf returns the address of a place. The item there may be gone.
 func (gs *segments) addrOf(at place) uintptr {
 	n, offset := gs.split(at)
 	return atomic.LoadUintptr(&gs.at(n).addr) + uintptr(offset)
 }
 
-// split returns the segment of a place, and the offset there.
+// split returns the segment number and the offset of a place.
 func (gs *segments) split(at place) (n, offset uint32) {
 	return uint32(at >> gs.unitBits), uint32(at&(1<<gs.unitBits-1)) * unitBytes
 }

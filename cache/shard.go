@@ -1,6 +1,6 @@
 // Shard: an index, segments and a part of the bound, for the keys whose hashes choose it.
 //
-// How things go away, one verb for each layer:
+// Each layer has its own verb for removal:
 //
 //	entry     delete    a call removes or replaces it
 //	          drop      the cache removes it for a Reason, and OnEvict is told
@@ -22,35 +22,36 @@ import (
 	"github.com/freehold-go/freehold/internal/cuckoo"
 )
 
-// A shard's lock, mu, guards all of it, except what readers use without,
-// see internal/cuckoo and segment.go, and loads.
+// A shard is the part of the cache under one lock. mu guards all fields except loads, lines, and
+// the words of index and segs that readers use without a lock: see internal/cuckoo and segment.go.
 //
 // Invariants (check verifies them):
-//   - used is the sum of what the parent gave: pages, chunks of the index, and blocks of segments
-//   - used <= limit, unless the limit has become less and readers hold the rest
+//   - used is the sum of the bytes from the parent: pages, chunks of the index, and blocks of
+//     segments
+//   - used <= limit, unless the limit was lowered while readers hold memory
 type shard struct {
 	c     *Cache
 	index cuckoo.Index
 	segs  segments
-	lines atomic.Int32 // of items, for those who find one
+	lines atomic.Int32 // of a mean item, which a search prefetches
 	loads loads
 
 	mu      sync.Mutex
-	share   int // of the bound
-	limit   int // the share, with what others lend and without what it lends: see lend.go
-	pending int // of the limit: for the huge entry that is about to be stored
-	trim    bool
-	used    int
-	live    int      // the sum of the segments' live, here for Stats, which reads no memory of the parent
-	filled  int      // the sum of their used
-	refused error    // of the parent, since the call needs memory
-	spares  []uint32 // segments without items
-	limbo   []uint32 // segments that were emptied while they had readers
-	open    [2][classes]uint32
-	number  uint64 // which of the cache's shards this is
-	age     uint64 // of the newest segment
-	floor   uint64 // the highest version that is no longer the key's: see version.go
-	entry   Entry  // of Update's function
+	share   int                // of the bound
+	limit   int                // the share, plus borrowed bytes, minus lent bytes: see lend.go
+	pending int                // bytes of the limit for the huge entry that is about to be stored
+	trim    bool               // unlock trims the parent
+	used    int                // bytes from the parent
+	live    int                // the sum of the segments' live; Stats reads no segment
+	filled  int                // the sum of the segments' used
+	refused error              // the parent's last error; nil at the next request for memory
+	spares  []uint32           // segments without items
+	limbo   []uint32           // segments that were emptied while readers had them pinned
+	open    [2][classes]uint32 // by queue and TTL class; 0 is none
+	number  uint64             // its index in the cache's shards
+	age     uint64             // of the newest segment
+	floor   uint64             // the highest version of items without a successor: see version.go
+	entry   Entry              // the argument of Update's function; here it costs no allocation
 	counts
 }
 
@@ -68,10 +69,10 @@ func (s *shard) init(c *Cache, number uint64, limit int) {
 	s.lines.Store(1)
 }
 
-// store makes e the entry of key, whose slot and item are in old if it has one. The entry keeps the
-// version of old if keeps is set.
+// store makes e the entry of key. old is the key's slot and item, or the zero pinned. With keeps,
+// the entry keeps the version of old.
 //
-// Precondition: growIndex was called since mu was taken, and before old was found.
+// Precondition: the caller locked mu, then called growIndex, and then found old.
 func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, keeps bool, old pinned) (version uint64, err error) {
 	s.loads.written(key)
 	if len(key) > maxKeyBytes {
@@ -109,7 +110,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	}
 	n, offset, own, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main, before)
 	if !ok && s.isAlone(old) {
-		e.Value = bytes.Clone(e.Value) // it may be that of old
+		e.Value = bytes.Clone(e.Value) // it may be old's memory
 		s.delete(old)
 		old = pinned{}
 		n, offset, own, ok = s.allot(itemBytes(key, e, sh), seconds(e.TTL), main, false, before)
@@ -134,7 +135,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, ke
 	return s.version(w, it), nil
 }
 
-// allotBeside is allot while the item of old stays where it is.
+// allotBeside calls allot with the item of old pinned, so that allot does not reclaim it.
 func (s *shard) allotBeside(old pinned, size int, seconds uint32, main bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
@@ -143,7 +144,7 @@ func (s *shard) allotBeside(old pinned, size int, seconds uint32, main bool, bef
 	return s.allot(size, seconds, main, false, before)
 }
 
-// isAlone reports whether the item of old has a segment of its own, without readers.
+// isAlone reports whether the item of old has an unpinned segment of its own.
 func (s *shard) isAlone(old pinned) bool {
 	if old.at == nil {
 		return false
@@ -152,7 +153,7 @@ func (s *shard) isAlone(old pinned) bool {
 	return int(s.segs.at(n).bytes) != s.c.segmentBytes && !s.segs.isPinned(n)
 }
 
-// noMemory returns the error of a call that found none.
+// noMemory returns the parent's error, or ErrOutOfMemory if the parent did not refuse.
 func (s *shard) noMemory() error {
 	return cmp.Or(container.Refused(s.refused), freehold.ErrOutOfMemory)
 }
@@ -172,7 +173,9 @@ func (s *shard) delete(old pinned) {
 	}
 }
 
-// discard counts the item at the place, which no slot refers to, as garbage.
+// discard counts the item at a place as garbage.
+//
+// Precondition: no slot refers to the item.
 func (s *shard) discard(at place) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
@@ -182,7 +185,8 @@ func (s *shard) discard(at place) {
 	}
 }
 
-// link adds a slot. For lack of memory for the index it drops another.
+// link inserts a slot. If its homes are full, link splits a bucket. If the index has no memory for
+// that, link drops the worst item of the first home.
 func (s *shard) link(w slot) {
 	for !s.index.Insert(uint64(w)) {
 		if s.index.Split() {
@@ -192,14 +196,16 @@ func (s *shard) link(w slot) {
 	}
 }
 
-// drop removes a slot, and tells OnEvict of its entry.
+// drop removes a slot, and drops its item.
 func (s *shard) drop(at *atomic.Uint64, why Reason) {
 	w := slot(at.Load())
 	s.index.Remove(at)
 	s.dropItem(w.place(), why)
 }
 
-// dropItem reports an item, to which no slot refers any more.
+// dropItem counts the item at a place as garbage, and reports it to OnEvict.
+//
+// Precondition: no slot refers to the item.
 func (s *shard) dropItem(at place, why Reason) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
@@ -224,7 +230,7 @@ func (s *shard) growIndex() {
 	}
 }
 
-// addChunk adds a chunk to the index, which may have half of the shard's memory.
+// addChunk adds a chunk to the index. The index takes at most half of the shard's memory.
 func (s *shard) addChunk() bool {
 	size := s.c.segmentBytes
 	if 2*(s.index.Chunks()+1)*size > min(s.limit, s.share) {
@@ -273,7 +279,7 @@ func (s *shard) grow(bytes int) {
 	s.limit += bytes
 }
 
-// resize changes the share, and drops entries beyond it.
+// resize changes the share, and drops entries that no longer fit.
 func (s *shard) resize(share int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,7 +290,7 @@ func (s *shard) resize(share int) {
 	}
 }
 
-// shrink changes the limit, and drops entries beyond it.
+// shrink changes the limit, and drops entries that no longer fit.
 func (s *shard) shrink(limit int, why Reason) {
 	s.limit = limit
 	for round := 0; s.used-len(s.spares)*s.c.segmentBytes > limit; round++ {
@@ -296,8 +302,8 @@ func (s *shard) shrink(limit int, why Reason) {
 	s.retireLimbo()
 }
 
-// dropPages gives back the pages that describe segments, and so all segments, unless readers hold
-// one.
+// dropPages drops all entries, and returns their segments and then all pages to the parent. A
+// segment that is pinned stays, and then so do all pages.
 func (s *shard) dropPages() {
 	s.sealAll()
 	s.segs.each(func(n uint32, g *segment) {
@@ -310,18 +316,19 @@ func (s *shard) dropPages() {
 	}
 	pages := &s.segs.pages
 	if len(s.segs.unused) == pages.Len()<<pageBits-1 {
-		s.c.readers.Wait() // those who have a slot that they may no longer pin
+		s.c.readers.Wait() // readers between R1 and R3 of segment.go
 		s.used -= pages.Len() * pageBytes
 		pages.Cut(s.c.base.Parent, 0)
 		s.segs.unused = s.segs.unused[:0]
 	}
 }
 
-// shrinkIndex gives back chunks that the slots do not need.
+// shrinkIndex removes buckets while few slots are used, and returns unused chunks to the parent. It
+// drops items whose slots find no place.
 func (s *shard) shrinkIndex(why Reason) {
 	s.index.Shrink(func(w uint64) { s.dropItem(slot(w).place(), why) })
 	if n := s.index.Unused(); n > 0 {
-		s.c.readers.Wait() // those who look at buckets
+		s.c.readers.Wait() // readers that search the removed buckets
 		s.index.Cut(s.c.base.Parent)
 		s.used -= n * s.c.segmentBytes
 	}

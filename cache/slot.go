@@ -2,11 +2,11 @@
 //
 //	| tag 27 | main 1 | hits 2 | place 34 |        0 is an empty slot
 //
-// The tag is a part of the key's hash. Both homes of the slot follow from it: see internal/cuckoo.
+// The tag is a part of the key's hash. It determines both homes of the slot: see internal/cuckoo.
 // The place of the item is the number of its segment and its offset there, in units of 4 B.
 //
-// Writers change slots under the shard's lock. Readers count their hits by compare-and-swap, so a
-// writer's store may undo a hit, and never the reverse.
+// Writers change slots under the shard's lock. Readers count hits by compare-and-swap. So a
+// writer's store may undo a hit, but a hit never undoes a writer's store.
 
 package cache
 
@@ -30,10 +30,10 @@ const (
 
 const _ = uint(64-cuckoo.TagBits-tagShift) + uint(tagShift+cuckoo.TagBits-64)
 
-// A place is where an item is.
+// A place is the position of an item: segment number and offset.
 type place uint64
 
-// tagOf returns the tag of a key with that hash.
+// tagOf returns the tag of a key with hash h.
 func tagOf(h uint64) uint32 { return uint32(h) & tagMask }
 
 func slotOf(tag uint32, at place, main bool, hits int) slot {

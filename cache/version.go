@@ -2,12 +2,12 @@
 //
 //	position   age of the segment | offset there, in units of 4 B | rewrites 5 bits
 //
-// The position of an item is its version, so most versions take no memory. It must be above the
-// key's version before. If the key has an item, that is the item's version. Otherwise it is the
-// floor of the shard: the highest version of all items that left no successor. Positions in a new
-// segment are above both, as its age is the highest. Positions in an older open segment may be
-// below: then the item carries a version of its own in 8 B, one above the version before.
-//
+// The position of an item is its version, so most versions take no memory. A new version must be
+// above the key's version before. That is the version of the key's item, or the floor of the shard
+// if the key has no item. The floor is the highest version of all items that left no successor. A
+// new segment has the highest age, so its positions are above both. Positions in an older open
+// segment may be lower. An item there carries a version of its own in 8 B, one above the version
+// before.
 // Invariants (check verifies them):
 //   - every version that a shard has given is at most its top, the last position of its newest age
 //   - so the next segment that begins is above all of them
@@ -24,28 +24,27 @@ import (
 // versionEpoch is the time, in Unix nanoseconds, at which versions begin: the year 2026.
 const versionEpoch = 1767225600 * int64(time.Second)
 
-// versionsPerNano is how many versions a cache that is made a nanosecond later begins higher. A
-// byte that is written takes 8 versions of each shard. So a process starts above all versions of an
-// earlier one, unless that has written more than 1 GB/s to all shards together for all of its life,
-// or the system's clock was set back. There are enough numbers until the year 2062.
+// versionsPerNano is the number by which the first version of a cache grows in each nanosecond. A
+// written byte takes 8 versions of each shard. So a process starts above all versions of an earlier
+// one, with two exceptions: the earlier process wrote more than 1 GB/s to all shards together for
+// all of its life, or the system's clock was set back. The numbers last until the year 2062.
 const versionsPerNano = 8
 
-// highest is at least every version of the caches of this process that were closed.
+// highest is an upper bound of the versions of all closed caches of this process.
 var highest atomic.Uint64
 
-// firstVersion returns a version that no cache has passed which was closed, or whose process has
-// ended.
+// firstVersion returns an upper bound of the versions of closed caches and of earlier processes.
 func firstVersion() uint64 {
 	return max(uint64(max(time.Now().UnixNano()-versionEpoch, 0))*versionsPerNano, highest.Load())
 }
 
-// keepHighest makes v a lower bound of highest.
+// keepHighest raises highest to at least v.
 func keepHighest(v uint64) {
 	for old := highest.Load(); v > old && !highest.CompareAndSwap(old, v); old = highest.Load() {
 	}
 }
 
-// position returns the version of an item at the offset of a segment that was never rewritten.
+// position returns the version of an item at an offset of segment n before its first rewrite.
 func (s *shard) position(n, offset uint32) uint64 {
 	return (s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)) << rewriteBits
 }
@@ -59,7 +58,7 @@ func (s *shard) version(w slot, it *item) uint64 {
 }
 
 // nextAge returns an age for a new segment. No other shard uses it, so versions of different keys
-// differ too, unless items carry their own. memcached's tests expect that.
+// differ too, as memcached's tests expect. Items with versions of their own are the exception.
 func (s *shard) nextAge() uint64 {
 	n := uint64(len(s.c.shards))
 	return (s.age/n+1)*n + s.number
@@ -68,7 +67,7 @@ func (s *shard) nextAge() uint64 {
 // top returns the last position of the newest age.
 func (s *shard) top() uint64 { return (s.age+1)<<(s.segs.unitBits+rewriteBits) - 1 }
 
-// raise makes every version that the cache gives from now on higher than v.
+// raise makes all later versions of the cache higher than v.
 func (c *Cache) raise(v uint64) {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -79,7 +78,7 @@ func (c *Cache) raise(v uint64) {
 	}
 }
 
-// highestVersion returns a version that no shard has passed.
+// highestVersion returns an upper bound of the versions of all shards.
 func (c *Cache) highestVersion() (v uint64) {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -90,11 +89,10 @@ func (c *Cache) highestVersion() (v uint64) {
 	return v
 }
 
-// highestBefore has allot give the item a version of its own: no position is above it.
+// highestBefore is above all positions. As the version before, it makes allot return versioned.
 const highestBefore = math.MaxUint64
 
-// shapeAt returns versioned if an item at the offset of segment n needs a version of its own to
-// have a higher one than before, and else 0.
+// shapeAt returns versioned if the position of an item is not above the version before, else 0.
 func (s *shard) shapeAt(n, offset uint32, before uint64) shape {
 	if s.position(n, offset) > before {
 		return 0
@@ -108,8 +106,8 @@ func (s *shard) setVersion(it *item, v uint64) {
 	binary.NativeEndian.PutUint64(it.versionAt(), v)
 }
 
-// advance gives an item that is rewritten in place a shape, and the next version unless it keeps
-// its own.
+// advance sets the shape of an item that is rewritten in place. It also gives the item the next
+// version, unless keeps is set.
 func (s *shard) advance(it *item, sh shape, keeps bool) {
 	if keeps {
 		it.shape = sh + oneRewrite*shape(it.shape.rewrites())
@@ -124,8 +122,8 @@ func (s *shard) advance(it *item, sh shape, keeps bool) {
 	s.setVersion(it, v+1)
 }
 
-// reach makes v at most the top.
+// reach raises the top to at least v.
 func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits)) }
 
-// ended notes that an item left no successor.
+// ended raises the floor to at least v, the version of an item that left no successor.
 func (s *shard) ended(v uint64) { s.floor = max(s.floor, v) }

@@ -3,30 +3,31 @@
 //	bucket, 64 B   | slot | slot | slot | slot | slot | slot | slot | note |
 //	slot           | tag 27 bits | 37 bits of the caller |        0 is an empty slot
 //
-// A tag is a part of a key's hash. It has two home buckets, which follow from the tag and the
-// number of buckets. A slot is in one home of its tag. If both are full, Insert displaces other
-// slots to their other homes. The index grows one bucket at a time and moves part of another
-// bucket's slots there; see grow.go. So no key is read.
+// A tag is a part of a key's hash. The tag and the number of buckets determine its two home
+// buckets. A slot is in one home of its tag. If both homes are full, Insert displaces other slots
+// to their other homes. The index grows by one bucket at a time and moves slots of one old bucket
+// there: see grow.go. Neither reads a key, since the tag is in the slot.
 //
-// A note is a word of the caller for each bucket. A new bucket has the note of the one that it
-// takes slots from.
+// A note is a word for the caller's use in each bucket. A new bucket gets a copy of the note of the
+// bucket that it takes slots from.
 //
-// # Why readers find each slot
+// # Why readers miss no slot
 //
-// Readers take no lock. A slot that moves is stored in its new bucket before its old one is
-// cleared. A reader may still miss it: it may search the new bucket before the move and the old one
-// after. So moves is a sequence counter (seqlock): odd while a writer moves slots, or while the
-// caller has cleared a slot for a moment. A miss counts only if moves was even before the search
-// and is unchanged after it; otherwise the reader searches again. Replacing a slot is one store.
+// Readers take no lock. The writer stores a slot in its new bucket before it clears the old place.
+// A reader may still miss the slot: it may search the new bucket before the move and the old one
+// after. So moves is a sequence counter (seqlock). It is odd while the writer moves slots, and
+// while the caller has cleared a slot for a moment. A miss is valid only if moves was even before
+// the search and is unchanged after it. Otherwise the reader searches again. Replacing a slot is
+// one store.
 //
-// Buckets that Cut frees are read until all readers have finished that began before: the caller
-// waits for them.
+// Readers may still search buckets that Shrink has removed. So the caller waits for them between
+// Shrink and Cut, which frees the memory.
 
-// Package cuckoo has an index of words by a part of their hashes, which readers search without a
-// lock.
+// Package cuckoo is an index by bucketized cuckoo hashing that readers search without a lock. It
+// finds words by their tags, which are parts of keys' hashes.
 //
-// It knows no keys: the caller compares them. cuckoo.go has buckets, searches and Insert, grow.go
-// adds and removes buckets. Both use only package blocks, which has their memory.
+// It knows no keys: the caller compares them. cuckoo.go has buckets, searches and Insert. grow.go
+// adds and removes buckets. The memory of buckets is a list of package blocks.
 package cuckoo
 
 import (
@@ -49,11 +50,13 @@ const (
 
 	bucketBytes = 64
 
-	// fullPercent of the slots are used when the index should grow: two homes fill to more.
+	// fullPercent is the share of used slots at which the index should grow. Two homes of 7 slots can
+	// fill to more.
 	fullPercent = 85
 )
 
-// A Bucket is the home of slots. Readers load slots; the writer stores them, and has Note alone.
+// A Bucket has slots and a note. Readers load slots, and may change bits of the caller by
+// compare-and-swap. Only the writer uses Note.
 type Bucket struct {
 	Slots [Slots]atomic.Uint64
 	Note  uint64
@@ -61,8 +64,8 @@ type Bucket struct {
 
 const _ = -(unsafe.Sizeof(Bucket{}) ^ bucketBytes)
 
-// An Index has slots. The zero value is not ready: see Init. One goroutine at a time may write,
-// while others search.
+// An Index is a hash table of slots. Call Init before use. One goroutine at a time may write while
+// others search.
 //
 // Invariants (Check verifies them):
 //   - each slot is in one of its homes
@@ -103,7 +106,7 @@ func homes(tag, n uint32) (one, two uint32) {
 	return linear(tag, n), linear(other&tagMask, n)
 }
 
-// Homes returns the homes of a tag; nil if there are no buckets.
+// Homes returns the homes of a tag, or nil if there are no buckets.
 func (ix *Index) Homes(tag uint32) (one, two *Bucket) {
 	n := ix.buckets.Load()
 	if n == 0 {
@@ -129,7 +132,7 @@ func (ix *Index) Prefetch(tag uint32) {
 // Prefetch prefetches the bucket.
 func (b *Bucket) Prefetch() { prefetch.Lines(uintptr(unsafe.Pointer(b)), 1) }
 
-// Find returns the slot in a home of the tag whose bits of the mask are these, or nil.
+// Find returns the slot w in a home of the tag with w&mask == these, or nil.
 //
 // Precondition: there are buckets.
 func (ix *Index) Find(tag uint32, mask, these uint64) *atomic.Uint64 {
@@ -144,7 +147,8 @@ func (ix *Index) Find(tag uint32, mask, these uint64) *atomic.Uint64 {
 	return nil
 }
 
-// Has reports whether a slot, whose memory may have been freed, is in a home of the tag.
+// Has reports whether the address at is in a home of the tag. It does not read the slot there,
+// whose memory may have been freed.
 func (ix *Index) Has(at *atomic.Uint64, tag uint32) bool {
 	one, two := ix.Homes(tag)
 	return one != nil && (one.has(at) || two.has(at))
@@ -154,17 +158,18 @@ func (b *Bucket) has(at *atomic.Uint64) bool {
 	return uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(b)) < bucketBytes
 }
 
-// Moves returns the sequence counter. A search that found nothing is right if the counter was even
-// before it, and is the same after it.
+// Moves returns the sequence counter. A search that found nothing is valid if the counter was even
+// before it and is unchanged after it.
 func (ix *Index) Moves() uint32 { return ix.moves.Load() }
 
-// BeginMove and EndMove enclose steps of the writer in which a slot is not where readers look.
+// BeginMove makes the sequence counter odd. Until EndMove, the writer may hide slots from readers
+// for a moment.
 func (ix *Index) BeginMove() { ix.moves.Add(1) }
 
-// EndMove ends BeginMove.
+// EndMove makes the sequence counter even again.
 func (ix *Index) EndMove() { ix.moves.Add(1) }
 
-// Insert adds a slot, and reports false if its homes are full and no other slot can move.
+// Insert adds a slot. It reports false if both homes are full and no slot there can be displaced.
 func (ix *Index) Insert(w uint64) bool {
 	to := ix.empty(w)
 	if to == nil {
@@ -186,7 +191,7 @@ func (ix *Index) Remove(at *atomic.Uint64) {
 	ix.used--
 }
 
-// Clear empties all slots, and makes all notes 0.
+// Clear empties all slots and sets all notes to 0.
 func (ix *Index) Clear() {
 	for i := range ix.buckets.Load() {
 		b := ix.Bucket(i)
@@ -207,7 +212,8 @@ func (ix *Index) empty(w uint64) *atomic.Uint64 {
 	return first.empty()
 }
 
-// displace empties a slot in a home of w by moving other slots, and returns it, or nil.
+// displace moves other slots until a slot in a home of w is empty. It returns that slot, or nil if
+// it found none.
 //
 // Precondition: moves is odd.
 func (ix *Index) displace(w uint64) *atomic.Uint64 {
@@ -219,8 +225,8 @@ func (ix *Index) displace(w uint64) *atomic.Uint64 {
 	return ix.makeRoom(two, depth)
 }
 
-// makeRoom empties a slot of bucket i by moving its word to the other home, and returns it, or nil.
-// If that home is full, makeRoom first makes room there, at most depth buckets deep.
+// makeRoom empties a slot of bucket i by moving its word to its other home. It returns the slot, or
+// nil. If the other home is full, makeRoom first makes room there, at most depth buckets deep.
 //
 // Precondition: moves is odd.
 func (ix *Index) makeRoom(i uint32, depth int) *atomic.Uint64 {
@@ -234,7 +240,7 @@ func (ix *Index) makeRoom(i uint32, depth int) *atomic.Uint64 {
 		to := ix.Bucket(other).empty()
 		if to == nil && depth > 1 {
 			to = ix.makeRoom(other, depth-1)
-			w = b.Slots[j].Load() // may have moved too
+			w = b.Slots[j].Load() // the call above may have moved it
 		}
 		if to == nil {
 			continue
@@ -250,7 +256,7 @@ func (ix *Index) makeRoom(i uint32, depth int) *atomic.Uint64 {
 	return nil
 }
 
-// otherHome returns the home of w that is not bucket i, or i if both are.
+// otherHome returns the home of w that is not bucket i, or i if both homes are bucket i.
 func otherHome(w uint64, i, n uint32) uint32 {
 	one, two := homes(tagOf(w), n)
 	if one == i {
@@ -259,7 +265,7 @@ func otherHome(w uint64, i, n uint32) uint32 {
 	return one
 }
 
-// room returns how many slots are empty.
+// room returns the number of empty slots.
 func (b *Bucket) room() (n int) {
 	for j := range b.Slots {
 		if b.Slots[j].Load() == 0 {

@@ -1,10 +1,11 @@
 // Growth: linear hashing adds and removes buckets one at a time.
 //
-//	             0         i         high      n
-//	| split once more |  not yet  | new ones |
+//	             0      n-high       high        n
+//	| already split  | not split  | new buckets |
 //
-// With n buckets, high is the largest power of two up to n. Bucket n takes from bucket n-high the
-// slots whose homes it is then. Removing the last bucket is the reverse.
+// With n buckets, high is the largest power of two up to n. Bucket n-high is the next to be split.
+// Split adds bucket n and moves there each slot of bucket n-high that has a new home. Merge is the
+// reverse: it removes the last bucket and moves its slots back.
 
 package cuckoo
 
@@ -14,8 +15,8 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// linear maps x to one of n buckets by linear hashing: its low k bits, or k-1 if that bucket does
-// not exist yet.
+// linear maps x to one of n buckets by linear hashing. With k the length of n in bits, that is the
+// bucket of x's low k bits, or of its low k-1 bits if that bucket does not exist yet.
 func linear(x, n uint32) uint32 {
 	high := uint32(1) << (bits.Len32(n) - 1)
 	if i := x & (2*high - 1); i < n {
@@ -24,13 +25,13 @@ func linear(x, n uint32) uint32 {
 	return x & (high - 1)
 }
 
-// IsFull reports whether the index should grow before it has another slot.
+// IsFull reports whether the index should grow before the next Insert.
 func (ix *Index) IsFull() bool {
 	return (ix.used+1)*100 > int(ix.buckets.Load())*Slots*fullPercent
 }
 
-// Grow adds buckets, as far as there are chunks for them, until the index is not full, and reports
-// whether it is not.
+// Grow splits buckets until the index is not full. It reports false if it needs another chunk
+// first: see AddChunk.
 func (ix *Index) Grow() bool {
 	for ix.IsFull() {
 		if !ix.Split() {
@@ -43,10 +44,11 @@ func (ix *Index) Grow() bool {
 // Chunks returns the number of chunks.
 func (ix *Index) Chunks() int { return ix.chunks.Len() }
 
-// AddChunk adds a chunk, for Split.
+// AddChunk adds memory for more buckets. Split makes buckets of it.
 func (ix *Index) AddChunk(parent freehold.Allocator) error { return ix.chunks.Grow(parent) }
 
-// Split adds a bucket, or all of the first chunk. It reports false if no chunk has room for that.
+// Split adds one bucket. The first Split adds all buckets of the first chunk. It reports false if
+// the chunks have no room for another bucket.
 func (ix *Index) Split() bool {
 	n := ix.buckets.Load()
 	switch {
@@ -74,8 +76,8 @@ func (ix *Index) Split() bool {
 	return true
 }
 
-// Shrink removes buckets while those that are left have few slots, but not from the first chunk. It
-// calls drop with each slot for which there is no room then.
+// Shrink removes buckets from the end while the slots would fill at most 70% of one chunk less. It
+// keeps the first chunk. It calls drop with each slot that finds no place.
 func (ix *Index) Shrink(drop func(w uint64)) {
 	const fewPercent = 70
 	per := 1 << ix.perBits
@@ -86,9 +88,10 @@ func (ix *Index) Shrink(drop func(w uint64)) {
 	}
 }
 
-// Merge removes the last bucket, and returns the slots for which there is no room then.
+// Merge removes the last bucket and moves its slots to other homes. It returns the slots that found
+// no place.
 //
-// Precondition: there are more buckets than in the first chunk.
+// Precondition: a bucket beyond the first chunk exists.
 func (ix *Index) Merge() (dropped []uint64) {
 	n := ix.buckets.Load() - 1
 	last := ix.Bucket(n)
@@ -120,7 +123,9 @@ func (ix *Index) Unused() int {
 	return ix.chunks.Len() - (int(ix.buckets.Load())+1<<ix.perBits-1)>>ix.perBits
 }
 
-// Cut returns the unused chunks to the parent. Nobody may search them any more.
+// Cut returns the unused chunks to the parent.
+//
+// Precondition: no reader searches them any more.
 func (ix *Index) Cut(parent freehold.Allocator) {
 	ix.chunks.Cut(parent, ix.chunks.Len()-ix.Unused())
 }
