@@ -13,25 +13,25 @@
 //
 // [Start] finds the process's limit: [Options].Limit, or else the variable FREEHOLD_MEMORY_LIMIT,
 // or else the tightest limit of its cgroups, or else three quarters of physical memory. From then
-// on Go's memory limit is the part of it that off-heap memory and others leave. GOGC lets Go's
-// heap grow to that, but no further than four tenths of the limit, or sixteen times the live
-// bytes if that is more. The collector runs then and not before. [Options].GoHeap makes it run
-// earlier or later.
+// on Go's memory limit is this limit less a headroom, off-heap memory and the memory of others,
+// such as C libraries. GOGC lets Go's heap grow to a goal: four tenths of the process's limit, or
+// sixteen times the live bytes if that is more, but never more than Go's memory limit. The
+// collector runs when the heap has reached the goal. [Options].GoHeap sets another goal.
 //
-// If the limit is a part of physical memory, nothing says that this memory is the process's. So
-// the collector keeps its own pace there, except that Go's heap may always grow to 64 MiB: a
-// process with little on Go's heap does not collect all the time, and none takes more memory than
-// it needs. Near the limit Go's memory limit makes the collector run earlier, as elsewhere.
+// If the limit is three quarters of physical memory, other processes may need this memory too. So
+// the collector keeps its own pace then, except that Go's heap may always grow to 64 MiB. A process
+// with little on Go's heap does not collect all the time. Near the limit, Go's memory limit makes
+// the collector run earlier, as with any other limit.
 //
 // Package [github.com/freehold-go/freehold/budget/auto] starts a budget when it is imported.
 //
-// A limit for Go is a request: a program with more live data ignores it. A Budget refuses no
-// block either. HeapOptions.MaxBytes, freehold.Limit and an [Account] do. [Stats].Short tells
-// when the sum may exceed the limit.
+// Go exceeds its memory limit when the live data needs more. A Budget refuses no block.
+// HeapOptions.MaxBytes, freehold.Limit and an [Account] refuse blocks. [Stats].Short is above 0
+// when the sum of all memory may exceed the limit.
 //
-// An [Account] is a heap with a limit within the limits of others, as a tenant's within a
-// subsystem's within the process's. Accounts work without a Budget as well. Accounts below
-// [Budget.Account] are refused blocks for which the process's limit has no room.
+// An [Account] is a heap with a limit within the limits of the accounts above it: a tenant within a
+// subsystem within the process. Accounts work without a Budget as well. An account below
+// [Budget.Account] also refuses blocks for which the process's limit has no room.
 //
 // A library should not start a budget: there is one in a process, and it belongs to main.
 package budget
@@ -40,7 +40,7 @@ package budget
 // function that it is given.
 //
 //	budget.go                      Start, Stop, and the parts of a Budget
-//	wait.go, round.go, relief.go   work that ticks: waits, callbacks, room for an account
+//	wait.go, round.go, relief.go   callers of ticks: waits, callbacks, room for an account
 //	tick.go                        the figures, and what follows from them; locks Budget.mu
 //	stats.go, log.go               the figures for users
 //	settings.go, reclaim.go,       parts of a Budget, each with state that only its file changes
@@ -56,6 +56,6 @@ package budget
 //	internal/limits                the tree of limits; a lock for each tree
 //	internal/pressure              the limit, the system's figures, levels
 //
-// A Budget calls accounts: it makes the process's account and sets its limit. Accounts know the
-// Budget as a leader (payer.go). The order of the locks is in internal/lockrank: Relief, then
-// Budget, then the heaps', then the tree's, then leaves.
+// A Budget calls accounts: it makes the process's account and sets its limit. The process's account
+// calls the Budget through the interface leader (payer.go). The order of the locks is in
+// internal/lockrank: Relief, then Budget, then the heaps', then the tree's, then leaves.

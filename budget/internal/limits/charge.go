@@ -1,9 +1,9 @@
 // Charges: the use of each node on the way up, refusals, and limits.
 //
-// A charge goes up from the node that it is for. Each node on the way must have room, or no node is
-// charged. With one mutex for the tree no node is above its limit for an instant, and no charge
-// fails because of another charge that fails too. A charge is for fresh pages, which take a hundred
-// times longer to fault in, so the mutex is no bottleneck (BenchmarkCharge).
+// A charge goes to a node and to each node above it. If one of them has no room, none is charged.
+// One mutex guards the tree. So no charge takes a node above its limit, even for an instant, and a
+// charge that fails makes no other charge fail. A charge pays for fresh pages. To fault them in
+// takes a hundred times longer, so the mutex is no bottleneck (BenchmarkCharge).
 
 package limits
 
@@ -15,18 +15,19 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// RefusedTime is how long a refused request keeps the state Hard, unless there is room for it
-// before. Rounds that are a second apart see it once or twice.
+// RefusedTime is how long a refused request keeps the state Hard. Room for the request ends it
+// earlier. Rounds that are a second apart see it once or twice.
 const RefusedTime = 3 * time.Second / 2
 
 // Refusal says why a charge was refused.
 type Refusal struct {
-	Node  *Node // that has no room: the one that was charged, or one above it
-	Bytes int64 // of the charge, with slack
+	Node  *Node // without room: the charged node, or one above it
+	Bytes int64 // of the charge and its slack
 	Limit int64 // of the node; math.MaxInt64 if there is none
 }
 
-// Charge charges bytes to n and the nodes above it, or none of them and returns why.
+// Charge charges bytes to n and to the nodes above it. If one of them has no room, Charge charges
+// none and returns the refusal.
 func (n *Node) Charge(bytes int64) *Refusal {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
@@ -42,8 +43,8 @@ func (n *Node) Charge(bytes int64) *Refusal {
 	return nil
 }
 
-// MayCharge returns why a charge of bytes that must leave slack bytes free would be refused, or
-// nil.
+// MayCharge charges nothing. It returns the refusal that Charge would return if the charge had to
+// leave slack bytes free, or nil.
 func (n *Node) MayCharge(bytes, slack int64) *Refusal {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
@@ -71,7 +72,8 @@ func (n *Node) Full(bytes int64) *Node {
 	return n.full(bytes, 0)
 }
 
-// full is Full for bytes that must leave slack bytes free. tree.mu is held.
+// full returns the first node on the way up with less room than bytes+slack, or nil. There is
+// always room for 0 bytes. tree.mu is held.
 func (n *Node) full(bytes, slack int64) *Node {
 	for x := n; x != nil; x = x.parent {
 		if bytes > 0 && bytes+slack > x.most()-x.used {
@@ -81,15 +83,13 @@ func (n *Node) full(bytes, slack int64) *Node {
 	return nil
 }
 
-// most returns the most that n may be charged. Sums must not overflow where it has no limit.
-// tree.mu is held.
+// most returns the hard limit, or math.MaxInt64 if there is none. tree.mu is held.
 func (n *Node) most() int64 { return cmp.Or(n.hard, math.MaxInt64) }
 
 func (n *Node) refusal(bytes int64) *Refusal { return &Refusal{n, bytes, n.most()} }
 
-// Refuse notes that a request of n for bytes was refused. It returns the node that is full, or
-// nil if there is room by now. shared reports whether nodes other than n have used a part of the
-// full node's limit.
+// Refuse notes that a request of n for bytes was refused. It returns the node that is full, or nil
+// if there is room by now. shared reports whether other nodes share the full node's limit.
 func (n *Node) Refuse(bytes int64, at time.Time) (full *Node, shared bool) {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
@@ -114,8 +114,8 @@ func (n *Node) SetLimits(soft, hard int64) {
 	n.note()
 }
 
-// Follow sets a hard limit beside the one of SetLimits and returns the state then. The lower one of
-// the two holds. 0 is none.
+// Follow sets a second hard limit beside the one of SetLimits, and returns the new state. The lower
+// limit holds. 0 means no limit.
 func (n *Node) Follow(limit int64) pressure.State {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
@@ -125,7 +125,7 @@ func (n *Node) Follow(limit int64) pressure.State {
 	return n.state
 }
 
-// Follows reports whether the hard limit is the one of Follow.
+// Follows reports whether the limit of Follow is the one that holds.
 func (n *Node) Follows() bool {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()

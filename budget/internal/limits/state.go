@@ -1,8 +1,9 @@
 // State: how short a node is.
 //
-//	|<- hard limit ---------------------------------------->|
-//	| used                                                  |
-//	                                    soft limit: soft  31/32: hard
+//	0                      soft limit       31/32 of hard limit   hard limit
+//	|-------- Calm ------------|------ Soft ----------|------ Hard ----|
+//
+// A refused request makes the node Hard too, for RefusedTime.
 
 package limits
 
@@ -14,8 +15,8 @@ import (
 )
 
 // Watcher learns of each change of a node's use, limits or state while the node is not calm, and
-// when it becomes calm. The tree is locked then: Changed may take leaf locks, and must not call
-// the node.
+// when it becomes calm. The tree is locked then: Changed may take leaf locks. It must call no
+// method of a node, which would deadlock.
 type Watcher interface {
 	// Changed reports whether it wants to learn of the next change of a calm node too.
 	Changed(before pressure.Level, now pressure.State) (more bool)
@@ -50,8 +51,8 @@ func (n *Node) Look() (s pressure.State) {
 	return s
 }
 
-// Locked calls f with the node's state while the tree is locked, so f is never at the same time as
-// Watcher.Changed. f may take leaf locks, and must not call the node.
+// Locked calls f with the node's state while the tree is locked, so f and Watcher.Changed never run
+// at the same time. f may take leaf locks. It must call no method of a node, which would deadlock.
 func (n *Node) Locked(f func(pressure.State)) {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
@@ -87,7 +88,8 @@ func (n *Node) find() pressure.State {
 	return s
 }
 
-// limit finds the limits that hold, and where the levels begin and end. tree.mu is held.
+// limit sets soft, hard and marks from the limits that SetLimits and Follow have set. tree.mu is
+// held.
 func (n *Node) limit() {
 	n.hard = lower(n.asked[1], n.followed)
 	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)

@@ -15,21 +15,21 @@ import (
 type tree struct {
 	mu      lockrank.Mutex[lockrank.Ledger]
 	now     func() time.Time
-	charged int64 // by all nodes; mu is held
+	charged int64 // to all nodes; mu guards it
 }
 
 // Node is a limit within the limits of the nodes above it. All methods are safe for concurrent use.
 type Node struct {
 	tree    *tree
 	parent  *Node
-	name    string // behind the names of the nodes above
+	name    string // after the names of the nodes above
 	watcher Watcher
 
 	// tree.mu guards the rest.
-	soft     int64            // as set, or a part of hard; 0 is never
-	hard     int64            // the lower one of asked and followed; 0 is no limit
+	soft     int64            // as set, or else 85% of hard; 0 means none
+	hard     int64            // the lower one of asked and followed; 0 means none
 	asked    [2]int64         // the soft and the hard limit as set
-	followed int64            // the hard limit as the budget sets it
+	followed int64            // the hard limit that Follow has set; 0 means none
 	marks    [2]pressure.Mark // of soft and hard
 	used     int64            // charged to the node and the nodes below
 	peak     int64            // of used
@@ -37,13 +37,13 @@ type Node struct {
 	closed   bool
 
 	state        pressure.State
-	more         bool      // the watcher wants to learn of the next change
+	more         bool      // the watcher wants the next change even if the node stays calm
 	refused      int64     // bytes of the largest refused request that still has no room
 	refusedUntil time.Time // when refused is forgotten
 	refusals     uint64
 }
 
-// New returns a node below parent, or at the top of a new tree with a clock if parent is nil. It
+// New returns a node below parent. If parent is nil, New makes a new tree, whose clock is now. It
 // panics if parent is closed.
 func New(parent *Node, name string, w Watcher, now func() time.Time) *Node {
 	if parent == nil {
@@ -60,7 +60,8 @@ func New(parent *Node, name string, w Watcher, now func() time.Time) *Node {
 	return n
 }
 
-// Name returns the node's name behind the names of the nodes above: process/search/tenant.
+// Name returns the node's name after the names of the nodes above: process/search/tenant.
+// process/search/tenant.
 func (n *Node) Name() string { return n.name }
 
 // Watcher returns the watcher that New was given.
@@ -74,7 +75,8 @@ func (n *Node) IsIn(other *Node) bool {
 // Now returns the time by the tree's clock.
 func (n *Node) Now() time.Time { return n.tree.now() }
 
-// Close ends the node, which has no open nodes below and no charges. Its figures stay.
+// Close ends the node. Precondition: it has no open nodes below and no charges. Figures still
+// returns its last figures.
 func (n *Node) Close() {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
@@ -91,7 +93,7 @@ func (n *Node) Closed() bool {
 	return n.closed
 }
 
-// MustBeMade panics for a nil node: a zero account has none.
+// MustBeMade panics if n is nil, as in a zero Account.
 func (n *Node) MustBeMade(call string) {
 	if n == nil {
 		arg.Panicf(call, "zero value: budget.NewAccount makes an Account")

@@ -29,13 +29,13 @@ const (
 	// SoftPercent is the part of a limit above which the level is Soft, unless a caller says
 	// otherwise.
 	SoftPercent = 85
-	// SlackShare is the part of a limit by which use must fall below a level's begin before the
-	// level ends. So use that goes up and down by little changes no level.
+	// SlackShare is the hysteresis of a level. The level ends when use has fallen 1/SlackShare of
+	// the limit below the bytes at which it began.
 	SlackShare = 32
 )
 
-// Mark is where a level begins and ends: it begins when use is above Begin, and ends when use is
-// not above End.
+// Mark has the two thresholds of a level. The level begins when use rises above Begin. It ends when
+// use is End or less.
 type Mark struct{ Begin, End int64 }
 
 // MarkAt returns the Mark that begins at a number of bytes. 0 bytes means never.
@@ -46,7 +46,7 @@ func MarkAt(begin int64) Mark {
 	return Mark{begin, begin - begin/SlackShare}
 }
 
-// LevelOf returns the level for used bytes after a level before.
+// LevelOf returns the level for used bytes. before is the level before.
 func LevelOf(used int64, before Level, soft, hard Mark) Level {
 	passed := func(l Level, m Mark) bool {
 		if before >= l {
@@ -63,21 +63,22 @@ func LevelOf(used int64, before Level, soft, hard Mark) Level {
 	return Calm
 }
 
-// marks returns where the levels of a process begin and end that may use room bytes:
+// marks returns the thresholds of a process that may use room bytes:
 //
 //	|<- room: limit less headroom ---------------------------->|
 //	| off-heap memory | others | Go's floor |                 |
 //	                                    85%: soft         100%: hard
 //
-// Memory that Go holds above its floor does not count, since a lower limit takes it away.
+// Memory that Go holds above its floor does not count, since a lower limit makes Go give it back.
 func marks(room int64) (soft, hard Mark) {
 	slack := room / SlackShare
 	begin := room / 100 * SoftPercent
 	return Mark{begin, begin - slack}, Mark{room, room - slack}
 }
 
-// Of returns the state of a process that needs some bytes of its room, after a level before. The
-// level is at least signaled, which is the kernel's: only the kernel knows of other processes.
+// Of returns the state of a process that needs needed bytes of its room. before is its level
+// before. signaled is the kernel's level, since only the kernel knows about other processes. The
+// result is never below it.
 func Of(needed, room int64, before, signaled Level) State {
 	soft, hard := marks(room)
 	s := State{Level: max(LevelOf(needed, before, soft, hard), signaled)}
@@ -87,7 +88,8 @@ func Of(needed, room int64, before, signaled Level) State {
 	return s
 }
 
-// Rise returns by how many bytes the need may grow before the level rises.
+// Rise returns the bytes by which needed may grow before the level rises. Hard cannot rise, so
+// there it is math.MaxInt64.
 func Rise(needed, room int64, from Level) int64 {
 	soft, hard := marks(room)
 	switch from {

@@ -2,9 +2,9 @@
 //
 //	Options.Limit > FREEHOLD_MEMORY_LIMIT > cgroups below physical memory > 3/4 of physical memory
 //
-// The first two are lowered to the memory that the system has, since it kills a process that takes
-// more. A Watch searches again and again: a container may be resized, and a process moved. The
-// limit of a cgroup on the process's path stays while its file cannot be understood.
+// The first two are lowered to physical memory and to the cgroup's limit, since the system kills a
+// process that takes more. A Watch repeats the search: a container may be resized, and a process
+// may move to another cgroup. A cgroup whose file cannot be read or parsed keeps its last limit.
 
 package pressure
 
@@ -22,7 +22,7 @@ const Environment = "FREEHOLD_MEMORY_LIMIT"
 // ErrNoLimit is matched by the error of a search that finds no limit in any source.
 var ErrNoLimit = errors.New("no memory limit found: set Options.Limit or " + Environment)
 
-// A machine's other processes, and the kernel, have the rest of physical memory.
+// The process may have 3/4 of physical memory. The kernel and other processes have the rest.
 const (
 	physicalShare  = 3
 	physicalShares = 4
@@ -32,21 +32,22 @@ const (
 type limit struct {
 	bytes  int64
 	source string
-	group  *sysmem.Level  // whose limit it is; nil if it is not a cgroup's
-	groups []sysmem.Limit // of the process's path
+	group  *sysmem.Level  // the cgroup that sets the limit, or nil
+	groups []sysmem.Limit // of all cgroups on the process's path
 
 	ungiven bool // the limit is a part of physical memory
 }
 
-// Machine is the system, or a test's own.
+// Machine is the system that a Watch reads. Tests make their own.
 type Machine struct {
 	Files     fs.FS // the root directory
 	LookupEnv func(string) (string, bool)
 	Physical  func() (int64, error)
 }
 
-// findLimit returns the process's limit, or bytes 0 if there is none. The error describes mistakes
-// in sources. before has the groups of the last search.
+// findLimit returns the process's limit. Its bytes are 0 if there is none. The error describes
+// mistakes in the sources, and may come with a limit. before has the cgroups' limits of the last
+// search.
 func (m Machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 	asked := limit{bytes: option, source: "Options.Limit"}
 	if option == 0 {
@@ -100,8 +101,9 @@ func (m Machine) systemLimit(before []sysmem.Limit) (limit, error) {
 	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
 }
 
-// groupLimit returns the limit of the level that leaves the least memory. Limits above most bytes
-// do not count. While the levels cannot be read, the levels of the last search hold.
+// groupLimit returns the limit of the cgroup that has the least memory left. Limits above most
+// bytes do not count. While the cgroups cannot be read, groupLimit uses before, the limits of the
+// last search.
 func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 	levels, err := sysmem.Levels(m.Files)
 	if errors.Is(err, fs.ErrNotExist) && len(before) == 0 {
@@ -114,7 +116,7 @@ func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 	least := limit{groups: limits}
 	var leastLeft, used int64
 	for i, g := range limits {
-		if i == 0 || g.Dir != limits[i-1].Dir { // so that two limits of one level compare
+		if i == 0 || g.Dir != limits[i-1].Dir { // one use for all limits of a cgroup
 			used, _ = g.Used(m.Files)
 		}
 		if g.Bytes > most {
@@ -127,8 +129,8 @@ func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 	return least, errors.Join(err, limitsErr)
 }
 
-// residentOf returns the resident bytes that count against a limit: of its cgroup, or of the
-// process. It is 0 where the system does not tell.
+// residentOf returns the resident bytes that count against a limit: the cgroup's, or the process's
+// if there is none. It is 0 if the system reports neither.
 func (m Machine) residentOf(l limit) int64 {
 	if l.group != nil {
 		if n, ok := l.group.Used(m.Files); ok {
@@ -139,7 +141,7 @@ func (m Machine) residentOf(l limit) int64 {
 }
 
 // residentBytes returns the process's anonymous and shared resident memory, without mapped files.
-// It is 0 where the system does not tell.
+// It is 0 if the system does not report it.
 func residentBytes(files fs.FS) int64 {
 	stat, _ := sysmem.Stat(files, "proc/self/status")
 	return stat["RssAnon"] + stat["RssShmem"]

@@ -1,13 +1,14 @@
 // Signals: the kernel's signs that memory is short.
 //
-// PSI (pressure stall information) has the time for which tasks of the cgroup, or of the machine,
-// have waited for memory. A look compares its growth with a part of a window. The kernel has
-// triggers for that, but without CAP_SYS_RESOURCE it checks them only each 2 s, and waiting for one
-// blocks a thread.
+// PSI (pressure stall information) counts the time for which tasks of the cgroup, or of the
+// machine, have waited for memory. If it grows by stallTime within stallWindow, a look raises Soft.
+// The kernel has triggers for this rule. Without CAP_SYS_RESOURCE it checks them only every 2 s,
+// and a wait for one blocks a thread.
 //
-// The events of a cgroup count how often it was at its limits. Page cache alone brings a cgroup
-// there, in any container that reads files. So events are a signal only while the memory that the
-// kernel cannot drop is at the limit too.
+// The events of a cgroup count how often it was at its limits. In a container that reads files,
+// page cache alone brings it there. So the events high and max raise Hard only while the memory
+// that the kernel cannot drop exceeds the limit less the headroom. The events oom and oom_kill
+// always do.
 
 package pressure
 
@@ -25,7 +26,8 @@ import (
 const (
 	stallWindow = 2 * time.Second
 	stallTime   = 100 * time.Millisecond
-	// SignalTime is how long a signal holds: until the next one may have come.
+	// SignalTime is how long a signal holds. It is longer than a window, so that the next signal
+	// follows without a gap.
 	SignalTime = stallWindow + stallWindow/4
 
 	machinePressure = "proc/pressure/memory"
@@ -43,7 +45,7 @@ type signals struct {
 // raise notes a signal of a level.
 func (s *signals) raise(l Level, now time.Time) { s.until[l] = now.Add(SignalTime) }
 
-// at returns the level of the signals at a time.
+// at returns the highest level whose signal holds at now.
 func (s *signals) at(now time.Time) Level {
 	for l := Hard; l > Calm; l-- {
 		if Ahead(now, s.until[l]) {
@@ -53,17 +55,18 @@ func (s *signals) at(now time.Time) Level {
 	return Calm
 }
 
-// stall finds stallTime within stallWindow, as a trigger of PSI does.
+// stall detects a growth of stallTime within stallWindow, as a PSI trigger does.
 type stall struct {
-	began time.Time // of the window; long ago before the first look
+	began time.Time // of the window; zero before the first look
 	total time.Duration
 }
 
-// observe takes the total of stalls so far, and reports whether the last window had enough of them.
+// observe reports whether the last window had stallTime of stalls. total is the time of all stalls
+// so far.
 func (s *stall) observe(now time.Time, total time.Duration) bool {
-	age := now.Sub(s.began).Abs() // a bubble's clock is years behind
+	age := now.Sub(s.began).Abs() // the clock of a synctest bubble is years behind
 	stalled := min(total-s.total, 2*stallWindow)
-	// A process at rest looks more rarely than once a window. Then the mean counts.
+	// A process at rest looks less than once a window. Then the mean since the last look counts.
 	fired := age <= 2*stallWindow && stalled >= stallTime && stalled*stallWindow >= stallTime*age
 	if fired || total < s.total || age >= stallWindow {
 		s.began, s.total = now, total
@@ -71,9 +74,9 @@ func (s *stall) observe(now time.Time, total time.Duration) bool {
 	return fired
 }
 
-// pressureFile returns the file of PSI that is closest to the process, or "" if there is none.
-// The file of the last search stays while it cannot be understood, or while the cgroup is not
-// known.
+// pressureFile returns the PSI file of the innermost cgroup that has one, or else the machine's, or
+// else "". before is the file of the last search. It stays while it cannot be parsed, or while the
+// cgroups cannot be read.
 func (m Machine) pressureFile(before string) string {
 	levels, err := sysmem.Levels(m.Files)
 	if err != nil && len(levels) == 0 && before != "" {
@@ -118,8 +121,8 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 	return 0, false
 }
 
-// observeEvents raises the level for new events of the limit's cgroup. full says that the memory
-// which the kernel cannot drop is at the limit.
+// observeEvents raises Hard for new events of the limit's cgroup. full says that the memory which
+// the kernel cannot drop exceeds the limit less the headroom.
 func (s *signals) observeEvents(files fs.FS, l limit, full bool, now time.Time) {
 	if l.group == nil || !l.group.V2 {
 		return

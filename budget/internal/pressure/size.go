@@ -37,10 +37,11 @@ func parseSize(s string) (int64, error) {
 	return int64(n) * unit, nil
 }
 
-// FormatSize returns a size with one decimal, in the largest unit that is not above it.
+// FormatSize returns a size as text, in the largest unit that is not above it. It has one decimal,
+// unless it is a multiple of the unit.
 func FormatSize(n int64) string {
 	for _, u := range units {
-		one := u.bytes - u.bytes/20480 // 1023.95 of the next smaller unit
+		one := u.bytes - u.bytes/20480 // 1023.95KiB rounds to 1.0MiB
 		if n >= one || n <= -one {
 			if n%u.bytes == 0 {
 				return strconv.FormatInt(n/u.bytes, 10) + u.suffix

@@ -21,7 +21,7 @@ type Watch struct {
 
 	limit   limit
 	problem string // of the limit's sources
-	others  int64
+	others  int64  // resident bytes that neither Go nor a heap holds
 
 	lookNext   time.Time // no look before
 	searchNext time.Time // no search before
@@ -51,8 +51,8 @@ func (w *Watch) Source() string { return w.limit.source }
 // OfGroup reports whether the limit is a cgroup's.
 func (w *Watch) OfGroup() bool { return w.limit.group != nil }
 
-// Ungiven reports whether the limit is a part of physical memory. Nothing says then that this
-// memory is the process's.
+// Ungiven reports whether the limit is a part of physical memory. Then other processes may need
+// this memory too.
 func (w *Watch) Ungiven() bool { return w.limit.ungiven }
 
 // Problem describes the mistakes in sources of the limit, or is "".
@@ -82,8 +82,8 @@ func (w *Watch) Search(now time.Time, pause time.Duration) {
 	}
 }
 
-// Look reads the system's use and signals if that is due. Go's runtime and the heaps have held
-// bytes at this moment, so that no memory counts twice. room is the limit less the headroom.
+// Look reads the system's use and signals if that is due. held is the memory of Go's runtime and
+// the heaps now, which does not count as others. room is the limit less the headroom.
 func (w *Watch) Look(now time.Time, held, room int64) {
 	if Ahead(now, w.lookNext) {
 		return
