@@ -1,14 +1,16 @@
 // Accounts: limits of the parts of a process.
 //
-//	process                      each has a heap of its own, and soft and hard limits
-//	+- search     600 MiB        of its own memory and that of the accounts below
+//	process
+//	+- search     600 MiB
 //	|  +- tenant a  400 MiB
 //	|  +- tenant b  400 MiB
 //	+- ingest     200 MiB
 //
-// A heap charges its account where it takes pages, so a block that is allocated from free
-// ones costs nothing more. internal/limits has the limits and charges, payer.go makes room before
-// a request is refused, crossing.go tells of pressure, evict.go evicts for a cache.
+// Each account has a heap of its own. Its soft and hard limits are for the memory of this heap and
+// of the heaps of the accounts below. A heap charges its account when it takes pages, so a block
+// from pages that the heap has makes no charge. internal/limits has the limits and charges,
+// payer.go makes room before a request is refused, crossing.go tells of pressure, evict.go evicts
+// for a cache.
 
 package budget
 
@@ -34,13 +36,13 @@ import (
 // AccountOptions configures an [Account]; nil means all defaults. Sizes are bytes. Negative
 // limits panic.
 type AccountOptions struct {
-	// Name appears in messages, Stats and profiles, behind the names of the accounts above:
+	// Name appears in messages, Stats and profiles, after the names of the accounts above:
 	// process/search/tenant. Empty means "account 1", "account 2" and so on.
 	Name string
 
-	// MaxBytes is the most that the account and the accounts below it may have together. 0 means
-	// no limit but the limits of the accounts above. It may be above the parent's: both hold, so
-	// the lower one counts.
+	// MaxBytes is the most that the account and the accounts below it may commit together. 0 means
+	// no limit but the limits of the accounts above. It may be above the parent's limit, which
+	// holds too.
 	MaxBytes int64
 
 	// Soft is the use above which functions of OnPressure are called. 0 means 85% of MaxBytes, or
@@ -48,29 +50,30 @@ type AccountOptions struct {
 	Soft int64
 
 	// Decay is the time after which unused memory is given back, as HeapOptions.Decay: 0 means a
-	// second. When another account is refused a block for lack of it, it is given back at once.
+	// second. It is given back at once before another account that shares a limit is refused a
+	// block.
 	Decay time.Duration
 
-	// Logger gets a line with the Stats when the level of the pressure changes: a warning for
-	// Soft and Hard, Info for Calm. A rise is logged unless trimming the heaps ends it, and a
-	// fall when it has lasted ten seconds. A goroutine of its own writes the lines, so a Logger
-	// that blocks or panics stops nothing. nil means the parent's Logger. [Budget.Account] has
-	// Options.Logger, whose lines are about the budget.
+	// Logger gets a line with the Stats when the level of the pressure changes: a warning for Soft
+	// and Hard, Info for Calm. A rise is logged unless trimming the heaps ends it, and a fall when
+	// it has lasted ten seconds. A goroutine of its own writes the lines, so a Logger that blocks
+	// or panics stops nothing. nil means the parent's Logger. [Budget.Account] has no lines of its
+	// own: Options.Logger has the budget's.
 	Logger *slog.Logger
 }
 
-// Account is a heap with a share of a larger limit: a tenant's within a subsystem's within the
-// process's. It implements freehold.Owner. It and the accounts below it never commit more than
-// its hard limit together, at any moment, with any number of goroutines. Before a request is
-// refused, all accounts that share the full limit give back free pages. Then Alloc returns a
-// [FullError], which matches freehold.ErrOutOfMemory. The search for free pages takes at most a
-// tenth of the time, so a request soon after a refused one may miss pages that others freed
-// meanwhile.
+// Account is a heap with a limit within larger limits: a tenant within a subsystem within the
+// process. It implements freehold.Owner. No allocation takes it and the accounts below it together
+// above its hard limit, even for a moment. Before a request is refused, all accounts that share the
+// full limit give back free pages. Then Alloc returns a [FullError], which matches
+// freehold.ErrOutOfMemory. The search for free pages takes at most a tenth of the time, so a
+// request soon after a refused one may miss pages that others freed meanwhile.
 //
 // Whole pages and the heap's own bookkeeping count, as in HeapOptions.MaxBytes. An account with one
 // block has about 100 KiB, so accounts are for limits of a few MiB and more. Blocks of up to 4 KiB
 // leave a sixteenth of the limit free, 1 MiB at most, for the heap's bookkeeping and for larger
-// blocks. They are refused while Stats has that much Room, and FullError.Bytes includes it.
+// blocks. So they may be refused while Stats.Room is above 0, and FullError.Bytes includes the
+// bytes to leave free.
 //
 // Alloc and Free cost the same as with a freehold.Heap (BenchmarkAccountPair), since the
 // account is charged only when its heap takes pages. A charge takes a mutex of the whole tree for
@@ -80,8 +83,8 @@ type AccountOptions struct {
 // the container's. Methods of a zero Account panic.
 type Account struct {
 	node      *limits.Node
-	leader    leader // nil but for the account of the process
-	rounded   atomic.Uint64
+	leader    leader        // of the process's account; nil for all others
+	rounded   atomic.Uint64 // rounds so far
 	rounds    turns
 	crossed   crossed // guarded by node's lock
 	searches  searches
@@ -162,23 +165,23 @@ func (a *Account) Owns(b []byte) bool { return a.h.Owns(b) }
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (a *Account) GoodSize(size int) int { return a.h.GoodSize(size) }
 
-// Name returns the account's name behind those above: process/search/tenant.
+// Name returns the account's name after the names of those above: process/search/tenant.
 func (a *Account) Name() string {
 	a.node.MustBeMade("Account.Name")
 	return a.node.Name()
 }
 
-// Trim gives back the memory without live blocks of the account and those below it, except blocks
-// that FREEHOLD_DEBUG keeps in the quarantine of an account below.
+// Trim gives back the memory of the account and the accounts below it that holds no live block.
+// Blocks that FREEHOLD_DEBUG keeps in the quarantine of an account below stay.
 func (a *Account) Trim() {
 	a.node.MustBeOpen("Account.Trim")
 	a.h.Trim()
 	a.trim(func() bool { return false })
 }
 
-// SetLimits sets other limits, with the meanings of AccountOptions. Limits below the use take no
-// block away: free pages are given back, the pressure rises, and requests for more are refused
-// until the use has fallen. It panics for negative limits.
+// SetLimits replaces AccountOptions.Soft and MaxBytes. If a limit is below the use, blocks stay:
+// free pages are given back, the pressure rises, and requests for more are refused until the use
+// has fallen. It panics for negative limits.
 func (a *Account) SetLimits(soft, hard int64) {
 	const call = "Account.SetLimits"
 	a.node.MustBeOpen(call)
@@ -189,7 +192,7 @@ func (a *Account) SetLimits(soft, hard int64) {
 
 // OnPressure calls f when the account is short of memory, until remove is called, or Close. The
 // level is [Soft] above the soft limit. It is [Hard] above 31/32 of the hard limit, and for a
-// second or two after a refused request unless there is room for it before. Priorities,
+// second or two after a refused request, unless room for the request is found earlier. Priorities,
 // deadlines, panics and repeats are as for Budget.OnPressure. Before f, the heaps of the account
 // and of those below are trimmed.
 //
@@ -197,7 +200,7 @@ func (a *Account) SetLimits(soft, hard int64) {
 // own: the call that crosses does not wait. It may allocate from the account, and may be refused.
 // Wanted includes the bytes of a refused request. OnPressure panics if f is nil.
 //
-// At [Budget.Account] it is Budget.OnPressure.
+// For [Budget.Account] it is Budget.OnPressure.
 func (a *Account) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
 	const call = "Account.OnPressure"
 	a.node.MustBeOpen(call)
@@ -216,11 +219,10 @@ func (a *Account) OnPressure(priority int, f func(context.Context, Pressure)) (r
 	return remove
 }
 
-// Close ends the account, its blocks, live or not, and all accounts below it. Their memory is given
-// back, and the accounts above are no longer charged for it. Stats then returns the figures of the
-// moment before, so it tells which blocks were live. Other goroutines must have stopped using the
-// account. Later calls that would change it panic, except Close. Functions of OnPressure may still
-// run.
+// Close ends the account and all accounts below it. It frees all their blocks, live or not, and
+// refunds the accounts above. After Close, Stats returns the figures from before it, so it shows
+// how many blocks were live. Other goroutines must have stopped using the account. Later calls that
+// would change it panic, except Close. Functions of OnPressure may still run.
 func (a *Account) Close() {
 	a.node.MustBeMade("Account.Close")
 	a.closing.Do(func() {

@@ -11,22 +11,22 @@ import (
 
 // AccountStats is a snapshot of an [Account]. Sizes are bytes.
 type AccountStats struct {
-	Name string // behind the names of the accounts above: process/search/tenant
+	Name string // after the names of the accounts above: process/search/tenant
 
 	Soft, MaxBytes int64 // the account's own limits, as they hold now; 0 means none
 	Used           int64 // committed by the account and the accounts below it
 	Peak           int64 // the maximum of Used so far
-	Room           int64 // the most that it may take by all limits on the way up, or math.MaxInt64
+	Room           int64 // largest charge that all limits on the way up allow, or math.MaxInt64
 	Committed      int64 // by the account's own heap; part of Used
 
 	Live      int   // live blocks of the account's own
 	LiveBytes int64 // their bytes, as in freehold.Stats
 
-	Refusals uint64 // requests so far for which it had no room, also if evict made some then
+	Refusals uint64 // requests so far for which it had no room, even if evict then made room
 	Evicted  int64  // bytes so far that functions of AllocOrEvict have freed
 
 	Pressure Pressure // now
-	Rounds   uint64   // so far, in which functions of OnPressure were called
+	Rounds   uint64   // so far: each trims, and then calls functions of OnPressure if need be
 	Late     uint64   // calls of such functions so far that passed their deadline
 	Panics   uint64   // calls of such functions so far that panicked
 

@@ -19,9 +19,9 @@ const roundTime = time.Second
 // alarm is the pressure and the rounds about it.
 type alarm struct {
 	pressure Pressure
-	rise     int64         // off-heap memory may grow by it before the level rises
+	rise     int64         // off-heap memory may grow by this before the level rises
 	danger   bool          // the process is at its limit, and not only its account
-	told     Level         // that the callbacks know
+	told     Level         // last told to the callbacks
 	next     time.Time     // no round before, unless the level rises or becomes Calm
 	pause    time.Duration // between rounds in danger
 	rounds   uint64
@@ -33,7 +33,7 @@ func (a *alarm) note(f figures, signaled Level, account pressure.State, now time
 	before := a.pressure.Level
 	own := before
 	if !a.danger {
-		own = min(own, Soft) // Hard is the account's
+		own = min(own, Soft) // the level was Hard for the account alone
 	}
 	room, needed := f.limit-f.headroom, f.needed()
 	p := pressure.Of(needed, room, own, signaled)
@@ -61,7 +61,7 @@ func (a *alarm) begin() (tell bool) {
 	return tell
 }
 
-// end ends a round that has freed off-heap memory or not.
+// end ends a round. freed says whether it freed off-heap memory.
 func (a *alarm) end(freed bool, now time.Time) {
 	if a.pause = min(2*a.pause, roundTime); freed {
 		a.pause = tickTime

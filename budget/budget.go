@@ -48,15 +48,15 @@ type system struct {
 	pressure.Machine
 	golang  golang
 	offHeap func() int64
-	// watermark sets the bytes of off-heap memory beyond which a goroutine that takes more calls
-	// passed; 0 is never.
+	// watermark sets a threshold in bytes; 0 means never. A goroutine that takes off-heap memory
+	// beyond it calls the function that onGrowth has set.
 	watermark func(bytes int64)
 	onGrowth  func(passed func())
-	trim      func() // all heaps
+	trim      func() // trims all heaps
 	now       func() time.Time
 	sleep     func(time.Duration)
 	after     func(time.Duration, func())
-	onCycle   func(f func() (more bool)) // calls f after each collection while there is more
+	onCycle   func(f func() (more bool)) // calls f after each collection until f returns false
 }
 
 func theSystem() system {
@@ -79,30 +79,33 @@ var running struct {
 	budget *Budget
 }
 
-// Running returns the budget that was started and not stopped, or nil. Exporters of metrics find
-// it by this.
+// Running returns the budget that was started and not stopped, or nil. Exporters of metrics use it.
 func Running() *Budget {
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	return running.budget
 }
 
-// Start makes the process's budget. It sets Go's memory limit and GOGC, then and whenever the
-// figures change, until Stop. A memory limit or a GOGC of the user's own stays: from the
-// environment, or set by the program, before Start or later. Then [Stats] says so. Package auto
-// calls Start for a program that imports it.
+// Start makes the process's budget. It sets Go's memory limit and GOGC at once, and again whenever
+// the figures change, until Stop. It leaves alone a memory limit or GOGC that the environment or
+// the program has set, before Start or later. [Stats] reports that. Package auto calls Start for a
+// program that imports it.
 //
-// The error says that another budget runs, which [Running] returns, why there is no limit, that
-// FREEHOLD_MEMORY_LIMIT is not a size, or that the limit is below 8 MiB and not a cgroup's, as when
-// bytes were taken for a larger unit. On an error nothing has changed. A limit below the present use
-// is no error: see Stats.Short. A panic of Options.Logger in Start is the caller's, and the budget is
-// stopped then.
+// Start returns an error if
 //
-// A process at rest wakes each two or three seconds if most of its limit is free, and ten times a
-// second if all but the headroom is in use, to read files of /proc and /sys. It wakes 200 times a
-// second for some microseconds while the pressure is not Calm, and once when off-heap memory has
-// grown or a collection has ended (BenchmarkTick). Alloc and Free cost the same with a budget. A
-// budget may be started in a testing/synctest bubble and used outside of it.
+//   - another budget runs: [Running] returns it
+//   - no source has a limit: the error matches [ErrNoLimit]
+//   - FREEHOLD_MEMORY_LIMIT is not a size
+//   - the limit is below 8 MiB and not a cgroup's: its unit is probably missing
+//
+// On an error nothing has changed. A limit below the present use is no error: see Stats.Short. If
+// Options.Logger panics in Start, the budget is stopped and the caller gets the panic.
+//
+// A process at rest wakes to read files of /proc and /sys: every two or three seconds if most of
+// its limit is free, and ten times a second if all but the headroom is in use. While the pressure
+// is not Calm it wakes 200 times a second, for a few microseconds each (BenchmarkTick). Off-heap
+// memory that grows and the end of a collection wake it once. Alloc and Free cost the same with a
+// budget. A budget may be started in a testing/synctest bubble and used outside of it.
 func Start(o *Options) (*Budget, error) {
 	if o == nil {
 		o = &Options{}
@@ -162,19 +165,17 @@ func run(o Options, s system) (*Budget, error) {
 // makes it, and all calls return the same one. Close it before or after Stop: blocks stay until
 // then.
 //
-// Its hard limit is the memory that off-heap memory may take: the budget's limit less headroom,
-// others, other heaps, and Go's floor. It follows within 5 ms when the budget finds that one of
-// these has changed, as when the container is resized. A limit of SetLimits holds beside it, so
-// the lower one counts. A limit that falls below the use takes no block away: the pressure rises,
-// and requests for more are refused. Before a request is refused for this limit, free memory of
-// all heaps is given back and Go's heap is collected, once a second at most: the caller waits for
-// that.
+// Its hard limit is the budget's limit less headroom, others, other heaps and Go's floor: the least
+// memory that Go needs. Each tick of the budget sets this limit. SetLimits sets a second limit
+// beside it, and the lower one holds. If the limit falls below the use, blocks stay: the pressure
+// rises, and requests for more are refused. Before this limit refuses a request, the budget trims
+// all heaps and collects Go's heap, once a second at most. The caller waits for that.
 //
-// Its pressure is a part of the Budget's, and OnPressure of both is one list of functions. They
-// are called when its soft limit is crossed, or a request refused. [Stats] has the figures of the
-// calls. An account below has functions of its own, for its own limits.
+// Its pressure raises the Budget's. Its OnPressure is Budget.OnPressure, so these functions are
+// also called when its soft limit is crossed or it refuses a request. [Stats] counts the calls. An
+// account below has functions of its own, for its own limits.
 //
-// Stop lifts the limit, and the functions are not called from then on.
+// Stop removes the limit, and calls of the functions end.
 func (b *Budget) Account() *Account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,9 +186,9 @@ func (b *Budget) Account() *Account {
 	return b.account
 }
 
-// Stop ends the budget. Go's memory limit and GOGC are then as they were before Start, except one
-// that the program has changed since. Stop may be called twice. Another budget may be started after
-// it.
+// Stop ends the budget. It restores Go's memory limit and GOGC of before Start, except a setting
+// that the program has changed since. A second Stop is a no-op. Another budget may be started
+// afterwards.
 func (b *Budget) Stop() {
 	b.once.Do(func() {
 		b.mu.Lock()

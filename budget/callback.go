@@ -1,6 +1,6 @@
 // Callbacks: the functions of OnPressure.
 //
-// Each runs in a goroutine of its own, so that one that blocks or panics stops no other.
+// Each runs in a goroutine of its own, so a function that blocks or panics stops no other.
 
 package budget
 
@@ -28,7 +28,7 @@ type callback struct {
 // callbacks are in the order of their priorities. The zero value has none.
 type callbacks struct {
 	mu       lockrank.Mutex[lockrank.Leaf] // guards the fields below
-	all      []*callback                   // replaced as a whole, as a round may go over it
+	all      []*callback                   // replaced, never changed: rounds read it unlocked
 	late     uint64                        // calls that passed their deadline
 	panics   uint64                        // calls that panicked
 	panicked string                        // message of the last panic
@@ -55,15 +55,15 @@ func (cs *callbacks) list() []*callback {
 	return cs.all
 }
 
-// tell calls the functions in order, with the pressure that look returns. After each function
-// that was asked for memory it calls asked. It ends when the pressure is Calm after that, or when
-// stopped.
+// tell calls the functions in order. look returns the pressure for each. After a function whose
+// pressure was above Calm, tell calls asked. tell returns once the pressure has fallen to Calm, or
+// when stopped returns true.
 func (cs *callbacks) tell(look func() Pressure, asked func(), stopped func() bool) {
 	was := Calm
 	for _, c := range cs.list() {
 		p := look()
 		if stopped() || p.Level == Calm && was > Calm {
-			return // the rest is told by the round that this wakes
+			return // the fall to Calm wakes another round, which tells the rest
 		}
 		was = p.Level
 		cs.call(c, p)
@@ -73,7 +73,8 @@ func (cs *callbacks) tell(look func() Pressure, asked func(), stopped func() boo
 	}
 }
 
-// call calls a function unless it still runs, and waits until it returns, for callTime at most.
+// call calls a function unless its last call still runs. It waits for the function, for callTime at
+// most.
 func (cs *callbacks) call(c *callback, p Pressure) {
 	if !c.running.CompareAndSwap(false, true) {
 		return
@@ -93,13 +94,13 @@ func (cs *callbacks) call(c *callback, p Pressure) {
 	}
 }
 
-// catch is deferred. It notes a panic of a function of the program.
+// catch recovers and counts a panic of a function of the program. Callers defer it.
 func (cs *callbacks) catch(who string) {
 	r := recover()
 	if r == nil {
 		return
 	}
-	said := fmt.Sprintf("%s panicked: %v", who, r) // by a method of the program's
+	said := fmt.Sprintf("%s panicked: %v", who, r) // may call a method of the program: no lock
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.panics++

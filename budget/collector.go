@@ -1,4 +1,4 @@
-// Collector: Go's garbage collector, as the runtime tells of it and lets it be set.
+// Collector: the figures and the settings of Go's garbage collector.
 
 package budget
 
@@ -45,7 +45,7 @@ func (l *lives) note(g goFigures) {
 // least returns the fewest live bytes of a cycle.
 func (l *lives) least() int64 { return slices.Min(l.bytes[:]) }
 
-// golang is the runtime: tests have their own.
+// golang is the Go runtime. Tests have their own.
 type golang interface {
 	read() goFigures
 	// These return the setting before.
@@ -54,7 +54,7 @@ type golang interface {
 	reclaim() // collects, and returns free memory to the system
 }
 
-// theRuntime is the process's. It is not safe for concurrent use.
+// theRuntime is the process's runtime. It is not safe for concurrent use.
 type theRuntime struct{ samples []metrics.Sample }
 
 func newRuntime() *theRuntime {
@@ -100,7 +100,8 @@ func (r *theRuntime) read() goFigures {
 	return f
 }
 
-// onCycle calls f after each collection while there is more, in the runtime's goroutine for that.
+// onCycle calls f after each collection until f returns false. f runs in the runtime's goroutine
+// for cleanups.
 func onCycle(f func() (more bool)) {
 	runtime.AddCleanup(new([2]*byte), func(f func() bool) {
 		if f() {

@@ -1,8 +1,8 @@
 // Crossing: the rounds of an account that is short of memory, and the lines about its level.
 //
 // The charge that crosses a limit wakes a round, in a goroutine of its own. A round trims the heaps
-// and calls the functions of OnPressure. The next one follows each second until the pressure is
-// over. An account has no goroutine between rounds, and no timer while it is calm.
+// and calls the functions of OnPressure. Another one follows every second until the level is Calm.
+// An account has no goroutine between rounds, and no timer while it is calm.
 
 package budget
 
@@ -12,13 +12,13 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// watcher is an account as its node sees it.
+// watcher is an account as its node's limits.Watcher.
 type watcher struct{ a *Account }
 
-// crossed has the account's own account of its state. The node's lock guards it: Changed and
-// Node.Locked hold that.
+// crossed has the levels that were told to the callbacks and to the Logger. The tree's lock guards
+// it: Changed and Node.Locked hold that lock.
 type crossed struct {
-	told   Level     // that the callbacks know
+	told   Level     // last told to the callbacks
 	logged Level     // of the last line
 	fell   time.Time // when the level fell below logged
 }
@@ -45,8 +45,7 @@ func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 	return a.crossed.told > Calm
 }
 
-// round is a turn of rounds. Another one follows until the callbacks know that the pressure is
-// over.
+// round does one round. next is the time to another one, or 0 once the callbacks were told of Calm.
 func (a *Account) round() (next time.Duration) {
 	a.trimWhileShort()
 	tell := false
@@ -78,8 +77,9 @@ func (a *Account) trimWhileShort() {
 // look returns the pressure.
 func (a *Account) look() Pressure { return Pressure(a.node.Look()) }
 
-// noteLine has a line written if the level has changed and the Logger knows another one. The lines
-// of the process's account are the leader's. The node is locked.
+// noteLine schedules a line if the level has changed and differs from the last line: at once for a
+// rise, after fallTime for a fall. The leader writes the lines of the process's account. The node
+// is locked.
 func (a *Account) noteLine(before, level Level) {
 	c := &a.crossed
 	switch {
@@ -92,7 +92,8 @@ func (a *Account) noteLine(before, level Level) {
 	}
 }
 
-// logLevel is a turn of lines: it writes a line if the Logger knows another level.
+// logLevel writes a line if the level differs from the last line. For a fall that is too recent,
+// next is the time until it may be logged.
 func (a *Account) logLevel() (next time.Duration) {
 	a.trimWhileShort()
 	st := a.Stats()

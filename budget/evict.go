@@ -1,16 +1,16 @@
-// Evict: how a cache goes on at its limit.
+// Evict: a cache at its limit frees blocks and tries again.
 
 package budget
 
 import "errors"
 
 const (
-	// A full account asks for this part of its limit at once, so that most blocks come from
-	// those that were freed, and few requests are refused.
+	// evict is asked for 1/evictShare of the limit or more, so that one refused request frees
+	// memory for many blocks.
 	evictShare = 256
-	// It gives up when this part of the limit was evicted in vain.
+	// AllocOrEvict gives up when 1/evictMost of the limit was evicted in vain.
 	evictMost = 8
-	// Evicting less than a page each time counts as a page.
+	// A call that evicts less counts as this many bytes, so the loop ends.
 	evictLeast = 8 << 10
 )
 
@@ -21,21 +21,21 @@ const (
 // than the limit, or if the system has no memory.
 //
 // evict gets the number of bytes to free, at least the block's size and a 256th of the limit, and
-// returns the number that it has freed. It runs within AllocOrEvict and with no lock held. So it
-// may be a method of the cache that the caller has locked, it may allocate from the account with
-// Alloc, and it may take its time, for which only the caller waits. A panic of evict is the
-// caller's. An evict that itself calls AllocOrEvict with nothing left to free recurses forever.
+// returns the number that it has freed. AllocOrEvict calls it in the caller's goroutine, and holds
+// no lock. So evict may use a cache that the caller has locked, and may allocate from the account
+// with Alloc. If it is slow, only the caller waits. A panic of evict is the caller's. An evict that
+// itself calls AllocOrEvict with nothing left to free recurses forever.
 //
 //	value, err := account.AllocOrEvict(len(v), 1, shard.evict) // shard is locked
 //
 // Shards of a cache in one account drift in size, since the account keeps no share for each, and a
 // new block's shard may be empty. So the evict of a shard needs to go on to other shards, with
-// TryLock, when its own has nothing left. BenchmarkCacheAtItsLimit has such a cache.
+// TryLock, when its own is empty. BenchmarkCacheAtItsLimit has such a cache.
 //
 // An account whose cache is at its limit refuses requests until evict has freed blocks. So its
 // pressure is hard at times, and its functions of OnPressure are called. That is no cause for
-// alarm. The caches of other accounts are asked by OnPressure, since the caller does not hold
-// their locks.
+// alarm. AllocOrEvict does not evict from caches of other accounts, since the caller does not hold
+// their locks. OnPressure asks those.
 func (a *Account) AllocOrEvict(size, align int, evict func(bytes int) (freed int)) ([]byte, error) {
 	b, err := a.h.Alloc(size, align, false)
 	if err == nil {
@@ -66,7 +66,7 @@ func (a *Account) evictFor(size, align int, evict func(bytes int) int, err error
 	if sum == 0 || !isFull(err) {
 		return nil, err
 	}
-	a.h.TrimSpare() // its caches may have what was evicted
+	a.h.TrimSpare() // its caches may hold the evicted blocks
 	return a.h.Alloc(size, align, false)
 }
 

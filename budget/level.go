@@ -1,4 +1,4 @@
-// Level: how short memory is, as callers are told.
+// Level: how short memory is; exported names for internal/pressure's.
 
 package budget
 
@@ -17,7 +17,7 @@ const (
 // Pressure is given to functions of OnPressure: see [Budget.OnPressure].
 type Pressure struct {
 	Level  Level
-	Wanted int64 // bytes that should become free for the level to be Calm; 0 if it is
+	Wanted int64 // bytes that must become free until the level is Calm; 0 at Calm
 }
 
 // ErrNoLimit is matched by the error of [Start] if no source has a limit. Then [Options].Limit or

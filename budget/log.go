@@ -13,15 +13,15 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// fallTime is how long a level must stay lower before its fall is logged. So a level that comes and
-// goes, as of a cache at its limit, is one line.
+// fallTime is how long a level must stay lower before its fall is logged. So a cache at its limit,
+// whose level often rises and falls, writes one line.
 const fallTime = 10 * time.Second
 
 // levelLog is the state of Options.Logger.
 type levelLog struct {
 	busy  bool      // a line is being written, and others wait for it
 	level Level     // of the last line
-	held  time.Time // when the callbacks knew that level or a higher one last
+	held  time.Time // when told was last at level or above
 }
 
 // report writes the line about the start. Lines about the level wait for it.
@@ -32,7 +32,8 @@ func (b *Budget) report() {
 	b.endLine()
 }
 
-// logLevel has a line written if the Logger knows another level than the callbacks. mu is held.
+// logLevel starts a line if the callbacks were told another level than the last line's. A fall must
+// last fallTime first. mu is held.
 func (b *Budget) logLevel(now time.Time) {
 	l := &b.log
 	if b.alarm.told >= l.level {

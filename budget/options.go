@@ -33,8 +33,8 @@ type Options struct {
 	// tenths of the limit and sixteen times the live bytes. If the limit is a part of physical
 	// memory, 0 means twice the live bytes, as with a GOGC of 100, and at least 64 MiB.
 	//
-	// There are bytes allocated / (GoHeap - live bytes) collections. A larger GoHeap saves the
-	// collector's time. A smaller one leaves memory to the system, and to off-heap memory that
+	// The number of collections is bytes allocated / (GoHeap - live bytes). A larger GoHeap saves
+	// the collector's time. A smaller one leaves memory to the system, and to off-heap memory that
 	// grows fast.
 	GoHeap int64
 

@@ -1,5 +1,5 @@
-// Payer: an account as its heap sees it. The heap charges the pages that it takes, and before a
-// charge is refused the accounts that share the limit give back free pages.
+// Payer: an account as its heap sees it. The heap charges the pages that it takes. Before a request
+// is refused, the accounts that share the limit give back free pages.
 
 package budget
 
@@ -19,15 +19,15 @@ import (
 const (
 	// trimPause is the least time between two drains of the caches of accounts that share a limit.
 	trimPause = 10 * time.Millisecond
-	// searchShare is the part of the time that drains, and searches that find too little, may take.
+	// Drains, and searches that find too little, take at most 1/searchShare of the time.
 	searchShare = 10
 )
 
 // FullError is the error of a request that would take an account above its hard limit. It matches
 // freehold.ErrOutOfMemory. Find it with errors.As.
 type FullError struct {
-	Account *Account // that is full: the one that was asked, or one above it
-	Bytes   int64    // of the request; a small block must leave some free, which are included
+	Account *Account // the full one: the account that was asked, or one above
+	Bytes   int64    // of the request, with the bytes that a small block must leave free
 	Limit   int64    // of the full account; math.MaxInt64 if there is none
 }
 
@@ -39,15 +39,15 @@ func (e *FullError) Error() string {
 // Unwrap returns freehold.ErrOutOfMemory.
 func (e *FullError) Unwrap() error { return pages.ErrOutOfMemory }
 
-// leader moves the limit of an account. The Budget is the leader of the process's account.
+// leader sets an account's limit from outside. The Budget is the leader of the process's account.
 type leader interface {
 	tick()                      // sets the limit by the present figures
-	wake()                      // has a tick soon
-	relieve(enough func() bool) // makes room until it is enough
+	wake()                      // begins a tick soon, in another goroutine
+	relieve(enough func() bool) // makes room until enough returns true
 	OnPressure(priority int, f func(context.Context, Pressure)) (remove func())
 }
 
-// leads returns the account's leader if the hard limit that holds is the leader's, or nil.
+// leads returns the account's leader if the leader's limit is the one that holds, or nil.
 func (a *Account) leads() leader {
 	if a.leader == nil || !a.node.Follows() {
 		return nil
@@ -78,8 +78,8 @@ func fullError(r *limits.Refusal) error {
 
 func accountOf(n *limits.Node) *Account { return n.Watcher().(watcher).a }
 
-// MakeRoom is called when the heap was refused bytes and has given back its own free pages. It
-// reports whether another try may help.
+// The heap calls MakeRoom after a refused charge of bytes, once it has given back its own free
+// pages. MakeRoom reports whether another try may help.
 func (p payer) MakeRoom(bytes int) bool {
 	n, node := int64(bytes), p.a.node
 	enough := func() bool { return node.Full(n) == nil }
@@ -102,16 +102,16 @@ func (p payer) MakeRoom(bytes int) bool {
 	return searched
 }
 
-// searches is when the accounts that share a limit may be searched for free pages again.
+// searches limits how often the accounts that share a limit are searched for free pages.
 type searches struct {
 	mu    lockrank.Mutex[lockrank.Leaf] // guards the fields below
-	next  time.Time
-	drain time.Time // and their caches be drained
+	next  time.Time                     // no search before
+	drain time.Time                     // no drain of their caches before
 }
 
-// search makes the heaps of a and the accounts below give back up to n bytes of free pages, until
-// it is enough. If that does not help, they drain their caches. It reports false if it is too
-// soon for a search.
+// search has the heaps of a and of the accounts below give back free pages, up to n bytes each,
+// until enough returns true. If that does not suffice, they drain their caches. It returns false if
+// it is too soon for a search.
 func (a *Account) search(n int, began time.Time, enough func() bool) bool {
 	a.searches.mu.Lock()
 	due, drain := !pressure.Ahead(began, a.searches.next), !pressure.Ahead(began, a.searches.drain)
@@ -137,13 +137,13 @@ func (a *Account) search(n int, began time.Time, enough func() bool) bool {
 	return true
 }
 
-// trim trims the heaps of a and of the accounts below until it is enough.
+// trim trims the heaps of a and of the accounts below until enough returns true.
 func (a *Account) trim(enough func() bool) {
 	a.each(enough, func(other *Account) { other.h.TrimSpare() })
 }
 
-// each calls f for a and the accounts below, in the order in which they were made, until it is
-// enough.
+// each calls f for a and the accounts below, in the order in which they were made, until enough
+// returns true.
 func (a *Account) each(enough func() bool, f func(*Account)) {
 	eachAccount(func(other *Account) {
 		if other.node.IsIn(a.node) && !enough() {

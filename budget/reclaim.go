@@ -11,8 +11,8 @@ import (
 
 // reclaims runs reclaims.
 type reclaims struct {
-	// running is locked while a reclaim runs. Its goroutine unlocks it. Others hold it only
-	// for a moment.
+	// running is locked while a reclaim runs. The reclaim's goroutine unlocks it. Waiters hold it
+	// only for a moment.
 	running sync.Mutex
 
 	mu    lockrank.Mutex[lockrank.Leaf] // guards the fields below
@@ -21,13 +21,14 @@ type reclaims struct {
 	last  reclaim
 }
 
-// reclaim is one that has ended.
+// reclaim is the record of a reclaim that has ended.
 type reclaim struct {
 	ended time.Time
 	took  time.Duration
 }
 
-// begin has a goroutine collect Go's heap and return its free memory, unless one does so already.
+// begin starts a goroutine that collects Go's heap and returns its free memory, unless one runs
+// already.
 func (r *reclaims) begin(g golang, now func() time.Time) {
 	if !r.mark() {
 		return

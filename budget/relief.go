@@ -9,18 +9,18 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// relief makes room before the process's account refuses a request. mu is held meanwhile.
+// relief makes room before the process's account refuses a request. mu is held while it does.
 type relief struct {
 	mu   lockrank.Mutex[lockrank.Relief]
-	next time.Time // not before
+	next time.Time // no relief before
 }
 
-// wake has a tick begin. The account of the process is short, or no longer short.
+// wake begins a tick soon. The process's account calls it when its level rises or becomes Calm.
 func (b *Budget) wake() { b.ticks.wake() }
 
-// relieve trims all heaps, and then collects Go's heap, until it is enough: the next tick may find
-// that Go needs less. It does so once a second at most, and for a part of the time. Other callers
-// wait for it.
+// relieve trims all heaps. If that is not enough, it collects Go's heap, since the next tick may
+// find that Go needs less. It does so once a second at most, and for at most a tenth of the time.
+// Other callers wait meanwhile.
 func (b *Budget) relieve(enough func() bool) {
 	b.relief.mu.Lock()
 	defer b.relief.mu.Unlock()

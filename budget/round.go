@@ -10,22 +10,23 @@ import (
 )
 
 // OnPressure calls f when memory is short, until remove is called, or Stop. Functions with a lower
-// priority are called first, and functions with one priority in the order of OnPressure. All heaps
-// are trimmed before, and after each function, so f need not call Trim. The next function is called
-// only if more memory is wanted then. So caches that are cheap to fill again have a low priority.
+// priority are called first, and functions of equal priority in the order in which they were added.
+// All heaps are trimmed before the first function and after each one, so f need not call Trim. The
+// next function is called only if more memory is wanted then. So give a low priority to caches that
+// are cheap to fill again.
 //
 // f is called within some milliseconds of a rise of the level, once a second while the level is not
 // [Calm], and once when it is Calm again. While the process itself is at its limit, f is called
-// again as soon as all functions have returned if off-heap memory was freed. Otherwise it is called
-// again after 5 ms, 10 ms and so on up to a second.
+// again about 5 ms after all functions have returned if off-heap memory was freed. If none was
+// freed, this pause doubles each time, up to a second.
 //
 // f should give back Wanted bytes, or as much as it can: free blocks, or drop references. It runs
 // in a goroutine of its own, and never twice at once. Its context ends after a second: then the
-// next function is called, and f is left out until it returns. A panic of f is recovered and
-// reported in [Stats].
+// next function is called, and f is not called again until it returns. A panic of f is recovered
+// and reported in [Stats].
 //
-// f may call remove, and it may allocate. It may still run when remove or Stop returns. After Stop
-// OnPressure does nothing. It panics if f is nil.
+// f may call remove, and it may allocate. It may still run when remove or Stop returns. After Stop,
+// f is never called. It panics if f is nil.
 func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
 	if f == nil {
 		arg.Panicf("Budget.OnPressure", "f is nil")
@@ -33,7 +34,7 @@ func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (re
 	return b.callbacks.add(priority, f)
 }
 
-// round is a turn of rounds. Ticks wake the next one.
+// round does one round. It is called when a tick wakes it.
 func (b *Budget) round() (next time.Duration) {
 	before := b.system.offHeap()
 	defer func() {
@@ -52,7 +53,7 @@ func (b *Budget) round() (next time.Duration) {
 	return 0
 }
 
-// trimIfShort trims the heaps unless the pressure is Calm, and looks at the figures then.
+// trimIfShort trims all heaps and then ticks, unless the level is Calm.
 func (b *Budget) trimIfShort() {
 	if b.look().Level > Calm {
 		b.system.trim()

@@ -22,12 +22,12 @@ type settings struct {
 	current     setting // as the budget set or found it last
 	userLimit   bool    // the memory limit is the program's
 	userPercent bool    // GOGC is the program's
-	taken       string  // says which settings the program took over after Start; or ""
+	taken       string  // names the settings that the program changed after Start; or ""
 	changes     uint64
 }
 
-// newSettings takes over the settings that are not the program's. The program sets them by the
-// environment, or by a call before Start. Like the runtime, it takes an empty variable as unset.
+// newSettings finds which settings are the program's: set by the environment, or by a call before
+// Start. The budget takes over the others. As in the runtime, an empty variable counts as unset.
 func newSettings(golang golang, lookupEnv func(string) (string, bool)) settings {
 	given := func(name string) bool {
 		value, _ := lookupEnv(name)
@@ -55,8 +55,8 @@ func (s *settings) note(found setting) {
 	s.current = found
 }
 
-// set sets Go's limit and GOGC, except one that is the program's. A limit falls before GOGC changes
-// and rises after it, so Go's heap is bounded meanwhile.
+// set sets Go's limit and GOGC, except one that is the program's. It lowers a limit before it
+// changes GOGC, and raises a limit after that, so Go's heap is bounded in between.
 func (s *settings) set(to setting) {
 	if s.userLimit {
 		to.limit = s.current.limit
@@ -82,8 +82,8 @@ func (s *settings) set(to setting) {
 	s.note(found)
 }
 
-// swap sets a value in place of before. If the program has set another value since, that stays. It
-// returns the value that is set then.
+// swap sets after if the value in force is before. If the program has set another value meanwhile,
+// swap restores it. It returns the value in force.
 func swap[T comparable](set func(T) T, before, after T) T {
 	for found := set(after); found != before; found = set(after) {
 		before, after = after, found

@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// Stats is a snapshot of a [Budget]. Sizes are bytes, int64 on every system: a limit may be
-// larger than the addresses of a process.
+// Stats is a snapshot of a [Budget]. Sizes are bytes, int64 on every system: a limit may exceed a
+// 32-bit address space.
 type Stats struct {
 	Limit    int64  // of the process
 	Source   string // where Limit is from: a file, a variable, an option
@@ -20,7 +20,7 @@ type Stats struct {
 	Problem  string // mistakes in sources of the limit, settings of the program, panics; or ""
 
 	OffHeap int64 // committed by all heaps: see freehold.Stats.Committed
-	Others  int64 // resident memory of neither Go nor a heap; 0 if the system does not tell
+	Others  int64 // resident memory that neither Go nor a heap holds; 0 if unknown
 	GoHeld  int64 // memory that Go's runtime has from the system: Go's memory limit counts it
 	GoLive  int64 // objects that the last collection found live, with stacks and globals
 
@@ -31,7 +31,7 @@ type Stats struct {
 
 	Short       int64  // bytes by which off-heap memory, others and Go's floor exceed Limit - Headroom
 	Adjustments uint64 // changes of Go's memory limit and GOGC so far
-	Reclaims    uint64 // collections so far that the budget ran, since Go held more than it may
+	Reclaims    uint64 // collections so far that the budget ran because Go held too much
 
 	Pressure Pressure // now
 	Rounds   uint64   // so far: each trims the heaps, and calls functions if that is not enough

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Go's floor: with a limit below one and a half of the live bytes the collector takes more
+	// Go's floor: with a limit below one and a half times the live bytes, the collector takes more
 	// time than the program.
 	minGoHeap    = 8 << 20
 	floorPercent = 150
@@ -28,30 +28,30 @@ const (
 	leastGoal    = 64 << 20 // where the limit is a part of physical memory
 	defaultGOGC  = 100
 
-	// steadyPercent is the part of a setting by which it must change to be set.
+	// A setting stays unless the new value differs by more than steadyPercent.
 	steadyPercent = 2
 
-	// growthShare is the part of the headroom by which off-heap memory may grow between two ticks.
+	// Off-heap memory may grow by 1/growthShare of the headroom between two ticks.
 	growthShare = 4
 
-	// The collector runs all the time if Go's limit is below the memory that Go holds. Live
-	// objects are scattered, and a span is free only when the program has replaced the last one in
-	// it. So the limit stays this part of the held bytes above them while they fall. It falls at
-	// once if a goroutine waits and this part of the headroom is used up.
+	// The collector runs all the time if Go's limit is below the memory that Go holds. Go shrinks
+	// slowly: live objects are scattered, and a span is free only when the program has replaced its
+	// last object. So the limit follows the held bytes down, 1/slackShare above them. It falls at
+	// once if a goroutine waits and 1/pressShare of the headroom is used up.
 	slackShare = 24
 	minSlack   = 2 << 20
 	pressShare = 2
 
-	// A heap of 16 times the live bytes costs next to nothing to collect. Beyond that Go gets room
-	// only up to 40% of the limit: the runtime's own memory grows with the largest heap so far and
-	// stays, and a large heap takes long to shrink.
+	// Go's heap may grow to 16 times the live bytes, or to 40% of the limit if that is more. At 16
+	// times, collection costs next to nothing. A larger heap has a price: it takes long to shrink,
+	// and the runtime's own memory grows with it and never shrinks.
 	amplePercent = 1600
 	ampleShare   = 40
 
-	// spareShare is the part of the floor by which Go may exceed its room without a wait.
+	// No goroutine waits while Go's excess is 1/spareShare of the floor or less.
 	spareShare = 8
-	// A wait was worth it if Go's excess fell by this part. After a long wait that was not, waits
-	// are short for this many times as long.
+	// A wait was worth it if Go's excess fell by 1/worthShare. After a wait of longWait or more in
+	// vain, waits last at most shortWait, for shortShare times as long.
 	worthShare = 8
 	shortShare = 10
 	shortWait  = 100 * time.Millisecond
@@ -60,9 +60,9 @@ const (
 	manyReclaims = 8
 )
 
-// patience says how the budget acts while Go exceeds its room by a part of the headroom: goroutines
-// that take off-heap memory wait, and the budget runs reclaims, since a program at rest does not
-// collect.
+// patience says how the budget acts while Go exceeds its room, by the quarters of the headroom that
+// are used up. Goroutines that take off-heap memory wait. The budget runs reclaims, since a program
+// at rest does not collect.
 var patience = []struct {
 	quarters int64         // of the headroom
 	wait     time.Duration // of a goroutine
@@ -79,12 +79,12 @@ type figures struct {
 	headroom int64
 	offHeap  int64 // committed by all heaps
 	charged  int64 // the part of offHeap that the process's account has
-	others   int64 // resident memory of neither Go nor a heap
+	others   int64 // resident memory that neither Go nor a heap holds
 	goHeap   int64 // Options.GoHeap
 	ungiven  bool  // the limit is a part of physical memory
 	golang   goFigures
 	live     int64 // the fewest live bytes of the last cycles
-	pressed  bool  // a goroutine takes off-heap memory, and no wait was in vain of late
+	pressed  bool  // a goroutine is in makeRoom, and waits are not short
 
 	userLimit, userPercent bool // settings that stay as they are
 }
@@ -96,11 +96,11 @@ type plan struct {
 
 	// Bytes of Go's memory; 0 if its limit is the user's.
 	over   int64 // above the room for Go
-	excess int64 // above the room for Go and above its floor
-	spare  int64 // of excess, too few to wait for
+	excess int64 // above the room for Go or Go's floor, the larger one
+	spare  int64 // an excess up to this is not worth a wait
 }
 
-// step returns the plan for figures after a previous setting.
+// step returns the plan for figures. before is the setting in force.
 func step(f figures, before setting) plan {
 	g := f.golang
 	p := plan{setting: before}
@@ -152,9 +152,9 @@ func (f figures) needed() int64 {
 	return f.offHeap + f.others + goNeeds
 }
 
-// pace returns the time to the next tick of a process at rest. Only others can take memory
-// without calling for a tick. So the pace grows with the free memory: until the next tick others
-// can fill it only if they grow by a third of a headroom in 100 ms.
+// pace returns the time to the next tick of a process at rest. Only others can take memory without
+// calling for a tick. So the pace grows with the free memory: others fill it before the next tick
+// only if they grow by a third of a headroom in 100 ms.
 func (f figures) pace() time.Duration {
 	left := f.limit - f.offHeap - f.others - f.golang.held
 	headrooms := left / max(f.headroom, 1)
@@ -172,7 +172,7 @@ func (f figures) goal(room int64) int64 {
 	case f.goHeap > 0:
 		return f.goHeap
 	case f.ungiven:
-		// Go's own, but for a process that has little on Go's heap and would collect all the time.
+		// Go's own goal, but at least 64 MiB: with less, a small heap is collected all the time.
 		return max(f.golang.live/100*(100+defaultGOGC), leastGoal)
 	case f.userLimit:
 		return room
@@ -180,15 +180,15 @@ func (f figures) goal(room int64) int64 {
 	return max(f.golang.live/100*amplePercent, f.limit/100*ampleShare)
 }
 
-// steady reports whether two values are so close that a change is not worth it. No limit is not
-// close to any limit.
+// steady reports whether two values are so close that a change is not worth it. A value of
+// math.MaxInt64, no limit, is close to no other.
 func steady(now, before int64) bool {
 	return before > 0 && before != math.MaxInt64 && max(now-before, before-now) <= min(now, before)/100*steadyPercent
 }
 
-// percentFor returns the GOGC that lets the heap grow to a goal, or to the room if that is less.
-// If the limit is the budget's, it stops the heap at the room, and GOGC is off. Go's smallest
-// goal grows with GOGC, so a nearly empty heap must not make GOGC large.
+// percentFor returns the GOGC that lets the heap grow to a goal, or to the room if that is less. In
+// the second case GOGC is off (-1) if the budget sets Go's limit, which stops the heap there. Go's
+// smallest goal grows with GOGC, so a nearly empty heap must not make GOGC large.
 func percentFor(goal, room int64, userLimit bool, g goFigures) int {
 	if goal >= room {
 		if !userLimit {

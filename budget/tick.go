@@ -1,9 +1,9 @@
 // Ticks: the budget reads its figures, and sets what follows from them.
 //
 // A tick reads the runtime and the heaps, and the system's figures and the limit when they are due
-// (internal/pressure). A step (step.go) turns the figures into a plan. While nothing happens ticks
-// are rare: off-heap memory that grows (growth.go), a collection that ends and an account that is
-// short call for one.
+// (internal/pressure). A step (step.go) turns the figures into a plan. Ticks are rare while the
+// process is at rest. Three events call for one: off-heap memory grows (growth.go), a collection
+// ends, or the process's account becomes short.
 
 package budget
 
@@ -16,11 +16,11 @@ import (
 
 const (
 	tickTime       = 5 * time.Millisecond // unless the process is at rest: see figures.pace
-	calmTime       = 3 * time.Second
-	ticksPerSearch = 3 // at rest
+	calmTime       = 3 * time.Second      // the longest time between ticks
+	ticksPerSearch = 3                    // at rest
 )
 
-// turn is a tick that returns when the next one is due.
+// turn is a tick that returns the time to the next one.
 func (b *Budget) turn() (next time.Duration) {
 	b.tick()
 	b.mu.Lock()
@@ -28,8 +28,8 @@ func (b *Budget) turn() (next time.Duration) {
 	return b.pace
 }
 
-// tick looks at the figures and acts on them. It begins a reclaim if Go holds too much, for a part
-// of the time at most.
+// tick reads the figures and acts on them. If Go holds too much it begins a reclaim, unless the
+// last one was too recent.
 func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

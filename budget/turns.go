@@ -1,9 +1,9 @@
-// Turns: work that is done one turn at a time, at once or after a time.
+// Turns: work that a wake or a timer starts, never twice at once.
 //
 // There is no goroutine between turns, and no channel. Both would belong to the testing/synctest
 // bubble in which they were made: the bubble could not end before they do, and code outside could
 // not use them. A timer belongs to its bubble too, so each start makes another one. A timer whose
-// bubble has ended does not fire; the next call of within makes up for it.
+// bubble has ended does not fire; the next call of within starts another one.
 
 package budget
 
@@ -20,17 +20,17 @@ type turns struct {
 	now   func() time.Time
 	after func(time.Duration, func()) // time.AfterFunc
 
-	mu    lockrank.Mutex[lockrank.Leaf] // guards what follows
+	mu    lockrank.Mutex[lockrank.Leaf] // guards the fields below
 	runs  bool
 	again bool      // wake was called during a turn
 	ended bool      // no turn begins
-	due   time.Time // when the next turn begins; the timers of other times do nothing
+	due   time.Time // when the next turn begins; a timer of another time does nothing
 }
 
 // afterFunc is time.AfterFunc without its timer.
 func afterFunc(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
-// wake has a turn begin now, in a goroutine of its own, or after the turn that runs.
+// wake begins a turn in a new goroutine. If a turn runs, another one follows it at once.
 func (t *turns) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,7 +39,7 @@ func (t *turns) wake() {
 	}
 }
 
-// within has a turn begin after d, unless one runs or is due before.
+// within begins a turn after d, unless one runs or is due earlier.
 func (t *turns) within(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *turns) begin() bool {
 	return true
 }
 
-// start has a turn begin after d, and at no other time. mu is held.
+// start makes the next turn due after d, in place of any other time. mu is held.
 func (t *turns) start(d time.Duration) {
 	due := t.now().Add(d)
 	t.due = due

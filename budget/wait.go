@@ -1,4 +1,4 @@
-// Waits: a goroutine that takes off-heap memory waits while Go's heap is in its way.
+// Waits: a goroutine that takes off-heap memory waits while Go holds too much.
 
 package budget
 
@@ -8,9 +8,9 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// makeRoom is called by a goroutine that takes off-heap memory, before it uses it, when that
-// memory has passed the watermark. Go's limit falls at once. If Go holds too much, the goroutine
-// waits until Go has given it back.
+// A goroutine calls makeRoom when the off-heap memory that it takes passes the watermark, before it
+// uses that memory. Go's limit falls at once. If Go holds too much, the goroutine waits until Go
+// has given it back.
 //
 // One collection may not be enough: live objects are scattered over the spans of a heap that was
 // large, and a span becomes free only when the program has replaced all of its objects. So the
@@ -38,11 +38,11 @@ func (b *Budget) addTaking(n int) {
 // wait is the wait of one goroutine.
 type wait struct {
 	began  time.Time
-	excess int64 // of Go's memory at began; -1 before the first tick
+	excess int64 // plan.excess at began; -1 before the first tick
 }
 
-// waits reports whether a wait goes on after a tick. A wait that was worth it begins anew. After a
-// long one in vain, waits are short for a while.
+// waits ticks, and reports whether the goroutine goes on waiting. If Go has shrunk enough by the
+// end of a wait, the wait begins anew. After a long wait in vain, waits are short for a while.
 func (b *Budget) waits(w *wait) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +59,7 @@ func (b *Budget) waits(w *wait) bool {
 	switch {
 	case pressure.Ahead(now, b.growth.shortUntil):
 		patience = min(patience, shortWait)
-	case patience > time.Second: // also on a slow machine
+	case patience > time.Second: // enough for manyReclaims, even on a slow machine
 		_, last := b.reclaims.soFar()
 		patience = max(patience, manyReclaims*last.took)
 	}
