@@ -1,12 +1,12 @@
 // Bound: MaxBytes, which Resize and a budget change.
 //
-//	0   least     quarter                   now                 full                  most
+//	0   least     full/4                    now                 full                  most
 //	|-----|----------|-----------------------|-------------------|---------------------|
-//	                 pressure lowers now to here, or to least, and calm raises it to full
-//	      Resize sets full to one of these or between them
+//	                 |<-- pressure lowers now, to full/4 or least; calm raises it to full
+//	      |<---------------------- Resize sets full, and now ------------------------->|
 //
-// Least and most follow from the MaxBytes at New, since the sizes of shards and segments stay. With
-// more segments each search for a victim would take longer.
+// Least and most follow from the MaxBytes given to New, since the number of shards and the size of
+// segments never change. With more segments each search for a victim takes longer.
 
 package cache
 
@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	pressedShare = 4 // pressure leaves this part of full
-	resizeShare  = 8 // Resize goes down to this part of what the cache was made with, and up to as many times it
+	pressedShare = 4 // pressure leaves 1/pressedShare of full
+	resizeShare  = 8 // Resize sets 1/resizeShare to resizeShare times New's MaxBytes
 )
 
-// A bound is set under mu, and its parts are the limits of the shards.
+// A bound is the MaxBytes of a cache at present. Changes hold mu, and set the limits of the shards.
 type bound struct {
 	c     *Cache
-	leave func() // ends the budget's calls, or nil
+	leave func() // unregisters from the budget, or nil
 
 	mu     sync.Mutex
 	full   int
 	now    atomic.Int64
-	huge   atomic.Int64 // an entry of more is
-	spare  atomic.Int64 // of now, and no shard's: see lend.go
+	huge   atomic.Int64 // larger entries are huge: see lend.go
+	spare  atomic.Int64 // bytes of now in no limit of a shard: see lend.go
 	closed bool
 }
 
@@ -45,11 +45,11 @@ func (b *bound) init(c *Cache, o *Options) {
 	}
 }
 
-// Resize changes MaxBytes while the cache is in use. If it becomes less, the call drops entries and
-// returns memory to the parent, shard by shard; what readers hold at that moment follows with later
-// writes. It panics if maxBytes is less than MinBytes, or less than an eighth or more than eight
-// times of the MaxBytes that the cache was made with, since its shards and segments stay as large
-// as they are.
+// Resize changes MaxBytes while the cache is in use. If MaxBytes becomes less, Resize drops entries
+// and returns memory to the parent, shard by shard. Memory that readers hold at that moment is
+// returned by later writes. Resize panics if maxBytes is less than MinBytes, or less than an eighth
+// or more than eight times the MaxBytes that New got: the number of shards and the size of segments
+// do not change.
 func (c *Cache) Resize(maxBytes int) {
 	c.base.MustBeOpen(&kind, "Resize")
 	const call = "cache.Cache.Resize"
@@ -63,10 +63,10 @@ func (c *Cache) Resize(maxBytes int) {
 	c.bound.set(maxBytes)
 }
 
-// least returns the least that the bound may be.
+// least returns the lowest value of the bound.
 func (b *bound) least() int { return max(b.c.options.MaxBytes/resizeShare, MinBytes) }
 
-// press follows the pressure of a budget.
+// press lowers the bound under pressure of the budget, and restores it on calm.
 func (b *bound) press(p budget.Pressure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +86,9 @@ func (b *bound) begin(maxBytes int) {
 	b.huge.Store(int64(maxBytes / len(b.c.shards) / hugeShare))
 }
 
-// set gives each shard its part. Loans end only if the bound becomes less. mu is held.
+// set changes the bound and the limit of each shard. If the bound becomes less, all loans end.
+//
+// Precondition: mu is held.
 func (b *bound) set(maxBytes int) {
 	before := int(b.now.Load())
 	b.begin(maxBytes)
@@ -100,10 +102,10 @@ func (b *bound) set(maxBytes int) {
 	for i := range b.c.shards {
 		b.c.shards[i].resize(b.c.shardLimit(maxBytes))
 	}
-	b.spare.Store(0) // each has its share
+	b.spare.Store(0) // each shard has its share again
 }
 
-// close ends the budget's calls. It waits for a call that is under way.
+// close unregisters from the budget. It waits for a running call of press.
 func (b *bound) close() {
 	if b.leave != nil {
 		b.leave()

@@ -6,9 +6,8 @@
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties the segment that policy.go chooses, and copies the items that stay
 //
-// Which file may call which: each calls files below it, internal/cuckoo, which is the index, and
-// internal/blocks, which has arrays of memory. All of them call cache.go for sizes that follow from
-// the options.
+// The files are layers. Each file calls files below it, internal/cuckoo for the index, and
+// internal/blocks for arrays of memory. All call cache.go for sizes that follow from the options.
 //
 //	of, snapshot           types and streams, by the calls of a Cache
 //	load, write, read      the calls: lock a shard, find an entry, and change or read it
@@ -20,8 +19,8 @@
 //	segment, expiry        blocks, their figures and their readers
 //	slot, item, clock      words, bytes and seconds
 //
-// These calls run up: shard.go tells load.go that a key was written, and asks lend.go how much room
-// a huge entry needs; allot.go has lend.go return loans and reclaim.go make room; reclaim.go drops
+// Some calls run up. shard.go tells load.go that a key was written, and asks lend.go how much room
+// a huge entry needs. allot.go has lend.go return loans, and reclaim.go make room. reclaim.go drops
 // entries by shard.go.
 
 package cache
@@ -51,18 +50,18 @@ type Cache struct {
 	seed         hash.Seed
 	shards       []shard
 	segmentBytes int
-	largeBytes   int // items beyond it have segments of their own
+	largeBytes   int // larger items have segments of their own
 	readers      pin.Holders
 	reads        reads
 	bound        bound
-	number       uint64              // in opened
+	number       uint64              // key in opened
 	trimmer      interface{ Trim() } // the parent, or nil if it cannot
-	returned     atomic.Int64        // bytes of large items since it was last trimmed
-	lender       *lender             // nil but in debug modes
+	returned     atomic.Int64        // bytes that large items freed since the last trim
+	lender       *lender             // nil unless a debug mode is on
 	seam         seam.Seam
 }
 
-// opened has the open caches. It does not keep one that is dropped without Close.
+// opened has the open caches, without keeping a cache alive that is dropped without Close.
 var opened owners.Registry[Cache, lockrank.Leaf]
 
 var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is", Shared: true}
@@ -71,12 +70,12 @@ const (
 	leastShardBytes = 4 << 20
 	mostShardBytes  = 512 << 20
 
-	// shardSegments is about how many segments a shard begins with. More would waste more bytes at
-	// their ends, and fewer would evict more entries at once.
+	// shardSegments is the approximate number of segments of a shard. More would waste more bytes
+	// at their ends, and fewer would evict more entries at once.
 	shardSegments     = 128
 	leastSegmentBytes = 4 << 10
 	mostSegmentBytes  = 1 << 20
-	largeShare        = 4 // the largest item in a segment with others is this part of it
+	largeShare        = 4 // an item above 1/largeShare of a segment is large
 )
 
 // New returns an empty cache over parent, which must be safe for concurrent use and outlive the
@@ -105,16 +104,16 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	c.number = opened.Add(c, true)
 }
 
-// shardsFor returns the number of shards of a cache, a power of two. It is high, so that writers
-// seldom meet, as long as each shard has at least leastShardBytes.
+// shardsFor returns the number of shards of a cache, a power of two: about four for each processor,
+// so that writers seldom meet. Small caches have fewer, so that each shard has leastShardBytes.
+// Very large ones have more, so that a shard has about mostShardBytes.
 func shardsFor(maxBytes int) int {
 	n := max(min(4*runtime.GOMAXPROCS(0), maxBytes/leastShardBytes), maxBytes/mostShardBytes, 1)
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// segmentFor returns the size of the segments of a shard: the smallest power of two from least on
-// that the parent does not round up, or least if it rounds up all of them, as it does with red
-// zones.
+// segmentFor returns the size of a shard's segments: the smallest power of two, from least on, that
+// the parent does not round up. It returns least if the parent rounds up all, as with red zones.
 func segmentFor(parent freehold.Allocator, shardBytes int) int {
 	least := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
 	for n := least; n <= mostSegmentBytes; n *= 2 {
@@ -125,7 +124,7 @@ func segmentFor(parent freehold.Allocator, shardBytes int) int {
 	return least
 }
 
-// shardLimit returns a shard's part of the bound, less its bytes on the Go heap.
+// shardLimit returns a shard's part of the bound, minus the shard's bytes on the Go heap.
 func (c *Cache) shardLimit(maxBytes int) int { return maxBytes/len(c.shards) - c.ownBytes() }
 
 // ownBytes returns the bytes of a shard on the Go heap.
@@ -133,13 +132,13 @@ func (c *Cache) ownBytes() int {
 	return int(unsafe.Sizeof(shard{})) + int(unsafe.Sizeof(*c))/len(c.shards)
 }
 
-// shardOf returns the shard of a key with that hash.
+// shardOf returns the shard of a key with hash h.
 func (c *Cache) shardOf(h uint64) *shard { return &c.shards[h>>32&uint64(len(c.shards)-1)] }
 
 // MaxEntry returns the size of the largest entry that the cache takes, in bytes of key and value
 // together: half of MaxBytes, and at most 1 GiB. Resize and a budget change it. An entry larger
-// than a quarter of a shard makes all shards evict: with 4 MiB for each shard, that is one of more
-// than 1 MiB.
+// than a quarter of a shard is huge, and may make all shards evict. With shards of 4 MiB, an entry
+// of more than 1 MiB is huge.
 func (c *Cache) MaxEntry() int {
 	c.base.MustBeOpen(&kind, "MaxEntry")
 	return c.maxEntry()
@@ -147,11 +146,12 @@ func (c *Cache) MaxEntry() int {
 
 func (c *Cache) maxEntry() int { return min(int(c.bound.now.Load())/2, 1<<30) }
 
-// Len returns the number of entries, with those that have expired and were not dropped yet.
+// Len returns the number of entries. It counts expired entries until they are dropped, and keys
+// that GetOrLoad remembers as not found.
 func (c *Cache) Len() int { return c.Stats().Len }
 
-// Clear deletes all entries. Those that are stored during the call may stay, but what GetOrLoad
-// began to load before it is not stored.
+// Clear deletes all entries. An entry that is stored during the call may stay. A load that
+// GetOrLoad began before the call is not stored.
 func (c *Cache) Clear() {
 	c.base.MustBeOpen(&kind, "Clear")
 	for i := range c.shards {

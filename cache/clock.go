@@ -1,12 +1,12 @@
-// Clock: seconds since the cache was made, and the TTLs of entries in them.
+// Clock: seconds since the cache was made, for the TTLs of entries.
 //
 //	begin       now                     expires
 //	|--1--|--2--|--3--|-- ... --|--------|
 //	                  left, rounded down |
 //
-// Second 1 begins with the second of the system's clock in which the cache was made. So seconds of
-// all caches begin at the same moments, and copies of an entry in several caches, or in a snapshot,
-// expire at the same moment.
+// Second 1 begins with a second of the system's clock: the one in which the cache was made. So
+// seconds of all caches begin at the same moments. Copies of an entry in several caches, or in a
+// snapshot, expire at the same moment.
 
 package cache
 
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A clock counts seconds from 1, so that 0 is never.
+// A clock counts seconds from 1, so that 0 can mean never.
 type clock struct {
 	begin  time.Time
 	jitter float64
@@ -29,11 +29,11 @@ func clockOf(jitter float64) clock {
 	return clock{now.Add(-time.Duration(now.Nanosecond())), jitter, time.Since, time.Now}
 }
 
-// now returns the second.
+// now returns the current second.
 func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + 1 }
 
-// expires returns the second at which an entry that is stored now has expired: the first that
-// begins when ttl, less its jitter, has passed. It is 0 if ttl is 0.
+// expires returns the second at which an entry that is stored now expires: the first one to begin
+// after ttl, less its jitter. It returns 0, for never, if ttl is 0.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0
@@ -48,9 +48,10 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 // second returns the second that begins n seconds after the clock's begin.
 func second(n time.Duration) uint32 { return uint32(min(max(n+1, 1), math.MaxUint32)) }
 
-// left returns the TTL of an entry that expires at that second, rounded down to a second. In its
-// last second that is a nanosecond, as 0 is for ever, and from then on it is negative. As expires
-// rounds up, storing what left has just returned changes nothing.
+// left returns the TTL of an entry that expires at the given second, rounded down to a second. In
+// the entry's last second left returns a nanosecond, since 0 means for ever. After that it is
+// negative. As expires rounds up, storing an entry with the TTL from left does not change when it
+// expires.
 func (c *clock) left(expires uint32) time.Duration {
 	if expires == 0 {
 		return 0
@@ -65,13 +66,12 @@ func (c *clock) left(expires uint32) time.Duration {
 	}
 }
 
-// until returns how long it is until that second begins.
+// until returns the time until the given second begins.
 func (c *clock) until(second uint32) time.Duration {
 	return time.Duration(int64(second)-1)*time.Second - c.since(c.begin)
 }
 
-// unix returns the Unix time at which an entry has expired that expires at that second, or 0 for
-// never.
+// unix returns the Unix time at which the second expires begins, or 0 if expires is 0, for never.
 func (c *clock) unix(expires uint32) uint64 {
 	if expires == 0 {
 		return 0
@@ -80,7 +80,7 @@ func (c *clock) unix(expires uint32) uint64 {
 	return uint64(max(at, 1))
 }
 
-// fromUnix is the reverse of unix, and reports whether that time has not come yet.
+// fromUnix is the reverse of unix. It reports false if the time has passed.
 func (c *clock) fromUnix(at uint64) (expires uint32, ok bool) {
 	if at == 0 {
 		return 0, true
@@ -91,7 +91,7 @@ func (c *clock) fromUnix(at uint64) (expires uint32, ok bool) {
 	return expires, left > 0
 }
 
-// accessOf returns the access of an entry that is stored now.
+// accessOf returns the access of an entry that is stored now, from its Read and Idle.
 func (c *clock) accessOf(e *Entry) access {
 	now := c.now()
 	a := now - min(uint32(min(max(e.Idle, 0)/time.Second, math.MaxUint32)), now)
@@ -101,7 +101,7 @@ func (c *clock) accessOf(e *Entry) access {
 	return a
 }
 
-// seconds returns a TTL that is not negative in seconds, rounded up.
+// seconds returns a TTL in seconds, rounded up. The TTL is not negative.
 func seconds(ttl time.Duration) uint32 {
 	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }

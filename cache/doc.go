@@ -9,9 +9,9 @@
 //		conn.Write(e.Value)
 //	})
 //
-// The collector sees a constant few objects, whatever a cache holds. All memory comes from the
-// allocator that [New] is given, which must be safe for concurrent use: [freehold.Pages], or a
-// [freehold.Heap] of its own, with HugePages for a cache of gigabytes.
+// The collector sees a constant, small number of objects, however large the cache is. All memory of
+// entries comes from the allocator given to [New], which must be safe for concurrent use:
+// [freehold.Pages], or the cache's own [freehold.Heap], with HugePages for a cache of gigabytes.
 //
 // # Keys and values
 //
@@ -21,18 +21,18 @@
 //
 // # The bound
 //
-// Entries, index and bookkeeping together never take more than MaxBytes of the parent. When a new
-// entry needs room, the cache first drops expired entries, and then evicts rarely read ones by
-// S3-FIFO: an entry that was read twice stays. A Set fails only if the entry is larger than
-// [Cache.MaxEntry], if readers hold nearly all of the cache, or if the parent refuses the very
-// first memory.
+// Entries, index and bookkeeping together never take more than MaxBytes. When a new entry needs
+// room, the cache first drops expired entries. Then it evicts rarely read ones by S3-FIFO: an entry
+// that was read twice is kept longer. A Set fails only if the entry is larger than
+// [Cache.MaxEntry], if readers hold nearly all of the cache, or if the parent refuses the first
+// memory.
 //
 // # Who may use it at once
 //
 // Any number of goroutines may call any method at the same time, except Close. Get, View and
-// GetMany take no lock. Writers lock one of many shards. A reader that stays in View keeps a part
-// of its shard, 4 KiB to 1 MiB, from reuse, and delays no other call. Calls for one key are
-// linearizable.
+// GetMany take no lock. A writer locks one of many shards. A reader in View delays no other call,
+// but a segment of its shard, 4 KiB to 1 MiB, cannot be reused until it returns. Calls for one key
+// are linearizable.
 //
 // # The collector
 //

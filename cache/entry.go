@@ -11,35 +11,33 @@ import (
 type Entry struct {
 	Value []byte
 
-	// Flags are the caller's. The cache keeps them in 4 bytes, in 8 if they need more, and in none
-	// if they are 0.
+	// Flags are the caller's. The cache keeps them in 4 bytes, or in 8 if they need more. Flags of
+	// 0 take no memory.
 	Flags uint64
 
-	// TTL is how long the entry stays. An entry that is stored with a TTL stays that long, and up
-	// to a second longer. With 0 it has the TTL of the options, and with a negative one it has
-	// expired.
+	// TTL is the time until the entry expires. A stored entry expires up to a second later than its
+	// TTL says. A TTL of 0 means the TTL of the options. An entry with a negative TTL has expired.
 	//
-	// An entry that the cache returns has the time left, or 0 if it stays until there is no room.
-	// The time is rounded down to a second, and is a nanosecond in the last second, so a copy of
-	// the entry with its TTL does not stay longer than the entry.
+	// In an entry that the cache returns, TTL is the time left, or 0 if the entry does not expire.
+	// The time is rounded down to a second. In the last second it is a nanosecond. So a copy of the
+	// entry that is stored with this TTL does not outlive the entry.
 	TTL time.Duration
 
-	// Read says that the entry was read since it was stored, and Idle how long ago it was read or
-	// stored last, to the second; as they were before the read that returns them. Touch is a read
-	// too. An entry that is stored begins with the Read and Idle that it is given. The cache keeps
-	// them if Options.Access is set. A read at the moment when the cache moves the entry may go
-	// unnoticed.
+	// Read reports whether the entry was read since it was stored. Idle is the time since it was
+	// last read or stored, to the second. Neither counts the read that returns them. Touch counts
+	// as a read. A stored entry begins with the Read and Idle that the caller set. The cache keeps
+	// both only if Options.Access is set. A read may go unnoticed while the cache moves the entry.
 	Read bool
 	Idle time.Duration
 
 	// Version grows with each state of a key, and is not 0. The next version is higher even if the
 	// key was deleted or evicted meanwhile, after Clear, and in the next process. That process must
-	// restore a snapshot or begin later by the system's clock. The version may also grow when the
+	// restore a snapshot, or begin later by the system's clock. Version may also grow when the
 	// cache moves an entry within its memory. Versions of different keys have no order.
 	//
-	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory. It
-	// takes 8 bytes of an entry whose key had a higher version than the place of the entry gives
-	// it, for example after a change of the TTL.
+	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory: it
+	// follows from the entry's place. It takes 8 bytes if the place gives too low a version, for
+	// example after a change of the TTL.
 	Version uint64
 }
 
@@ -58,7 +56,7 @@ var (
 type Reason uint8
 
 const (
-	Room    Reason = iota // for room for others
+	Room    Reason = iota // to make room for other entries
 	Expired               // its TTL has passed
 	Shrunk                // the cache was made smaller, by Resize or by its budget
 	reasons

@@ -55,8 +55,8 @@ func (x *expiry) bin(expires uint32) *uint32 {
 // note adds bytes that expire at that second.
 func (x *expiry) note(expires uint32, bytes int) { *x.bin(expires) += uint32(bytes) }
 
-// forget removes bytes that note added. If that bin has too few, because a reader has changed the
-// item's expiry since, it takes the rest from the earliest bins.
+// forget removes bytes that note added. A reader may have changed the item's expiry since, so that
+// its bin has too few bytes. Then forget takes the rest from the earliest bins.
 func (x *expiry) forget(expires uint32, bytes int) {
 	left := uint32(bytes)
 	take := func(bin *uint32) {
@@ -70,7 +70,7 @@ func (x *expiry) forget(expires uint32, bytes int) {
 	}
 }
 
-// passed returns how many bytes have surely expired.
+// passed returns the bytes in bins that have ended. These bytes have expired.
 func (x *expiry) passed(now uint32) (bytes uint32) {
 	for i, n := range x.bins[:bins-1] {
 		if uint64(now) < uint64(x.born)+uint64(i+1)*uint64(x.width) {

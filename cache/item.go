@@ -4,9 +4,9 @@
 //
 // An item begins at a multiple of 4 B, and its size is one.
 //
-// An item is written before a slot refers to it. Then only expires and access change, by atomic
-// stores, and rewrite.go rewrites an item that has no reader. An item is live if a slot refers to
-// its place; it does not know that itself.
+// An item is written before a slot refers to it. After that, only expires and access change, by
+// atomic stores. rewrite.go also rewrites items that have no reader. An item is live if a slot
+// refers to its place. Nothing in the item says so.
 
 package cache
 
@@ -21,11 +21,11 @@ type item struct {
 	valueBytes uint32
 	keyBytes   uint16
 	shape      shape
-	expires    atomic.Uint32 // the second of the cache's clock at which it has expired, or 0
+	expires    atomic.Uint32 // the second of the cache's clock at which it expires, or 0 for never
 }
 
-// An access is the second of the cache's clock at which an item was last read or stored, with
-// wasRead if it was read since it was stored.
+// An access is the second of the cache's clock at which an item was last read or stored. The bit
+// wasRead is set if the item was read since it was stored.
 type access = uint32
 
 const wasRead access = 1 << 31
@@ -48,7 +48,7 @@ const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 type shape uint16
 
 const (
-	absent    shape = 3 // there is no value and no flags: GetOrLoad remembers that
+	absent    shape = 3 // GetOrLoad remembers that the key has no value; there are no flags
 	accessed  shape = 4 // it has access
 	versioned shape = 8 // it has a version of its own: see version.go
 	oneSpare  shape = 1 << 4
@@ -119,7 +119,7 @@ func (it *item) writeEntry(e *Entry, expires uint32, c *clock) {
 	copy(it.value(), e.Value)
 }
 
-// need returns the size of a copy of the item without a version.
+// need returns the size of a copy of the item without version and spare units.
 func (it *item) need() int {
 	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
@@ -143,7 +143,7 @@ func (it *item) bytes(from, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(it), from)), n)
 }
 
-// access returns where the item has its access, or nil.
+// access returns the address of the item's access, or nil if it has none.
 func (it *item) access() *atomic.Uint32 {
 	if it.shape&accessed == 0 {
 		return nil
@@ -181,7 +181,7 @@ func (it *item) size() int {
 	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes) + it.shape.spareBytes()
 }
 
-// hasExpired reports whether the item's time has come.
+// hasExpired reports whether the second at which the item expires has begun.
 func (it *item) hasExpired(c *clock) bool {
 	expires := it.expires.Load()
 	return expires != 0 && c.now() >= expires

@@ -3,13 +3,13 @@
 //	shares         |---- shard 0 ----|---- shard 1 ----|---- shard 2 ----|
 //	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -|    spare, no shard's
 //
-// An entry of up to a quarter of a share fits into its shard. A larger one is huge: before it is
-// stored, the other shards lend room, first their unused bytes, and then bytes that they evict.
-// When the entry is gone, its shard returns the loan to spare. The other shards take from spare,
-// up to their shares, when they need room.
+// An entry of up to a quarter of a share fits into its shard. A larger one is huge. Before a huge
+// entry is stored, the other shards lend room. They lend unused bytes first, and then bytes that
+// they evict. When the entry is gone, its shard returns the loan to spare. When other shards need
+// room, they take from spare, up to their shares.
 //
-// bound.mu is held during a loan, and taken before the lock of a shard. So there is one loan at a
-// time, and none during Resize.
+// A loan holds bound.mu, which is locked before the lock of a shard. So one loan is made at a time,
+// and none during Resize.
 
 package cache
 
@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	hugeShare = 4 // a larger part of a share than this is huge
-	keptShare = 8 // a shard keeps this part of its share
+	hugeShare = 4 // an entry above 1/hugeShare of a share is huge
+	keptShare = 8 // a shard keeps 1/keptShare of its share
 )
 
-// isHuge reports whether an entry is huge whose key and value have the given bytes together.
+// isHuge reports whether an entry is huge. bytes is the size of its key and value together. An
+// entry above MaxEntry is not huge, since it is never stored.
 func (c *Cache) isHuge(bytes int) bool {
 	return bytes > int(c.bound.huge.Load()) && bytes <= c.maxEntry()
 }
@@ -34,8 +35,9 @@ func (c *Cache) roomFor(bytes int) int {
 	return freehold.GoodSize(c.base.Parent, bytes+maxHeadBytes) + pageBytes
 }
 
-// lockFor locks the shard, until unlock, for a write of an entry whose key and value have the given
-// bytes. For a huge entry it borrows room first. Memory that readers hold may keep it from that.
+// lockFor locks the shard, until unlock, to write an entry. bytes is the size of its key and value
+// together. For a huge entry, lockFor first borrows room. It may borrow too little if readers hold
+// memory.
 func (s *shard) lockFor(bytes int) {
 	if !s.c.isHuge(bytes) {
 		s.mu.Lock()
@@ -44,7 +46,7 @@ func (s *shard) lockFor(bytes int) {
 	s.c.bound.lend(s, s.c.roomFor(bytes))
 }
 
-// unlock ends lockFor, and has the parent trim what large entries have given back.
+// unlock ends lockFor. It trims the parent if large entries have freed enough bytes.
 func (s *shard) unlock() {
 	trim := s.trim
 	s.pending, s.trim = 0, false
@@ -54,8 +56,9 @@ func (s *shard) unlock() {
 	}
 }
 
-// needsRoom is the error of store if a huge entry needs a loan, and has the bytes of its key and
-// value. The write then unlocks the shard, and begins again by lockFor with these bytes.
+// needsRoom is the error of store if a huge entry needs a loan. Its value is the size of key and
+// value together. The write then unlocks the shard and begins again: it calls lockFor with that
+// size.
 type needsRoom int
 
 func (n needsRoom) Error() string { return "freehold: an entry needs room of other shards" }
@@ -69,7 +72,7 @@ func needs(err error, room *int) bool {
 	return ok
 }
 
-// lend locks s after the other shards have lent it room for a block of the given bytes.
+// lend makes the other shards lend s room for a block of the given bytes, and locks s.
 func (b *bound) lend(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
@@ -100,8 +103,8 @@ func (b *bound) lend(s *shard, bytes int) {
 	}
 }
 
-// lend lowers the limit by up to the given bytes, and returns by how many. It lends unused bytes,
-// and with evict also bytes that it evicts.
+// lend lowers the shard's limit by up to the given bytes, and returns the difference. It lends
+// unused bytes. With evict, it also evicts entries to lend their bytes.
 func (s *shard) lend(bytes int, evict bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +120,8 @@ func (s *shard) lend(bytes int, evict bool) int {
 	return was - s.limit
 }
 
-// rebalance returns loans for entries that are gone to spare, or takes lent bytes back from there.
+// rebalance returns borrowed bytes to spare when their huge entries are gone. If the shard itself
+// has lent bytes, rebalance takes them back from spare.
 func (s *shard) rebalance() {
 	spare := &s.c.bound.spare
 	if s.limit < s.share {
@@ -141,7 +145,7 @@ func (s *shard) rebalance() {
 	}
 }
 
-// takeUpTo subtracts n from a counter, or less if the counter has less, and returns how much.
+// takeUpTo subtracts n from a counter, or less if the counter is lower. It returns the difference.
 func takeUpTo(counter *atomic.Int64, n int) int {
 	for {
 		has := counter.Load()

@@ -1,10 +1,10 @@
-// Lent values, in debug modes: a function of the caller gets a copy, in a block that ends with the
-// call.
+// Lent values: in debug modes, a function of the caller gets a copy, in a block that is freed when
+// the function returns.
 //
 //	value in a segment --copy--> block --f--> compare --Free--> quarantine of the allocator
 //
-// So the allocator finds each later use of it, as of any freed block, and the comparison finds a
-// write during the call. Without a debug mode the function gets the cache's memory.
+// The allocator's debug checks find later uses of the block, as of any freed block. The comparison
+// finds a write during the call. Without a debug mode the function gets the cache's memory.
 
 package cache
 
@@ -23,11 +23,11 @@ import (
 // A lender makes the copies of a cache.
 type lender struct {
 	memory  freehold.Allocator
-	guarded *watch.Heap // of memory, if each copy is to be guarded
-	oneIn   int         // one value in so many is copied
+	guarded *watch.Heap // guards copies, or nil
+	oneIn   int         // one of so many values is copied
 }
 
-// lentHeap has the copies of all caches whose parents find no use after Free themselves.
+// lentHeap has the copies of all caches whose parents do not find uses after Free themselves.
 var lentHeap = sync.OnceValue(func() *freehold.Heap {
 	return freehold.NewHeap(&freehold.HeapOptions{Name: "cache, lent values"})
 })
@@ -45,7 +45,8 @@ func newLender(parent freehold.Allocator) *lender {
 	return nil
 }
 
-// copy returns a block with a copy of b, or nil if there is none.
+// copy returns a block with a copy of b. It returns nil if b is empty, was not sampled, or got no
+// memory.
 func (l *lender) copy(b []byte) (block []byte) {
 	if len(b) == 0 || l.oneIn > 1 && rand.IntN(l.oneIn) > 0 {
 		return nil
@@ -78,7 +79,7 @@ func (l *lender) lend(call string, b []byte, f func(b []byte)) {
 	mustBeEqual(call, block, b)
 }
 
-// mustBeEqual panics if a function has written to the copy that it was lent.
+// mustBeEqual panics if a function wrote to the copy that it got.
 func mustBeEqual(call string, lent, b []byte) {
 	if bytes.Equal(lent, b) {
 		return
@@ -90,7 +91,7 @@ func mustBeEqual(call string, lent, b []byte) {
 	arg.Panicf(call, "the function has written to byte %d of %d, which are the cache's", i, len(b))
 }
 
-// show calls f with e, whose value is the cache's memory.
+// show calls f with e, whose value is the cache's memory or a copy of it.
 func (l *lender) show(call string, e Entry, f func(e Entry)) {
 	l.lend(call, e.Value, func(value []byte) {
 		e.Value = value
@@ -98,7 +99,7 @@ func (l *lender) show(call string, e Entry, f func(e Entry)) {
 	})
 }
 
-// change calls f of Update with e.
+// change calls Update's f with e.
 func (l *lender) change(e *Entry, found bool, f func(e *Entry, found bool) Change) (change Change) {
 	if l == nil {
 		return f(e, found)
@@ -114,7 +115,7 @@ func (l *lender) change(e *Entry, found bool, f func(e *Entry, found bool) Chang
 	return change
 }
 
-// tell calls f of OnEvict.
+// tell calls OnEvict, which is f.
 func (l *lender) tell(key []byte, e Entry, why Reason, f func(key []byte, e Entry, why Reason)) {
 	const call = "cache.Options.OnEvict"
 	if l == nil {
@@ -124,7 +125,7 @@ func (l *lender) tell(key []byte, e Entry, why Reason, f func(key []byte, e Entr
 	l.lend(call, key, func(key []byte) { l.show(call, e, func(e Entry) { f(key, e, why) }) })
 }
 
-// yield calls f of All with copies, which it may write to.
+// yield calls the loop body f of All with copies. The body may write to them.
 func (l *lender) yield(room *[]byte, key []byte, e Entry, f func([]byte, Entry) bool) bool {
 	if l == nil {
 		*room = append(append((*room)[:0], key...), e.Value...)

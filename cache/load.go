@@ -1,4 +1,4 @@
-// Loads: one load for all who miss a key at the same time.
+// Loads: one load for all goroutines that miss a key at the same time.
 //
 //	first who misses:   join --> load --> store, unless the key was written --> leave
 //	others:             join --> wait ------------------------------------> the first one's result
@@ -24,8 +24,8 @@ import (
 // returns its error to that goroutine. If the ctx of the loading one is done, another one loads. If
 // the key is written or deleted during a load, the result is returned, and not stored.
 //
-// load runs in the goroutine of one caller, with its ctx, and without a lock. A panic of load is
-// that caller's, and the others load again.
+// load runs in the goroutine of one caller, with its ctx, and without a lock. If load panics, that
+// caller panics, and the others load again.
 func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	c.base.MustBeOpen(&kind, "GetOrLoad")
 	if dst, ok := c.Get(dst, key); ok {
@@ -46,7 +46,7 @@ func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ct
 	return dst, err
 }
 
-// errMissing says that the cache knows nothing of a key.
+// errMissing says that the cache has no item of a key.
 var errMissing = errors.New("missing")
 
 // isAbsent reports whether the cache remembers that key has no value.
@@ -57,9 +57,9 @@ func (c *Cache) isAbsent(key []byte) bool {
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
-// use calls f with the value of key. The error is ErrNotFound if the cache remembers that there is
-// none, and errMissing if it knows nothing or f fails; then undecodable is the version of the
-// entry. If counts is set, this is a read, and a miss unless f succeeds.
+// use calls f with the value of key. It returns ErrNotFound if the cache remembers that there is no
+// value. It returns errMissing if key has no item, or if f fails. If f fails, undecodable is the
+// version of the entry. With counts, Stats counts a hit if f succeeds, and else a miss.
 func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
@@ -96,8 +96,9 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	return undecodable, err
 }
 
-// loadMissing calls use with the value of a key that had no entry. The value is from load, or from
-// another goroutine's load. If use fails for the value of an entry, the entry is replaced.
+// loadMissing gets the value of a key that had no entry, and calls use with it. The value is from
+// load, or from another goroutine's load. If use fails for the value of a stored entry, a load
+// replaces that entry.
 func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	h := c.seed.Bytes(key)
 	loads := &c.shardOf(h).loads
@@ -124,13 +125,13 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 	}
 }
 
-// load calls load, and gives the result to the waiting goroutines.
+// load calls load, stores the result, and ends the waits of other goroutines.
 func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	l.again = true // if load panics
 	key := []byte(l.key)
 	s := c.shardOf(h)
 	defer s.loads.leave(l)
-	undecodable, err := c.use(key, use, false) // another one may have loaded since
+	undecodable, err := c.use(key, use, false) // another goroutine may have loaded since
 	if err != errMissing {
 		return err
 	}
@@ -165,7 +166,7 @@ func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent b
 type loads struct {
 	mu  sync.Mutex // guards all
 	all map[string]*loading
-	n   atomic.Int64 // its length
+	n   atomic.Int64 // len(all)
 }
 
 // A loading is one load. written is stored before its key's shard is written, and loaded under the
@@ -177,9 +178,10 @@ type loading struct {
 	value   []byte
 	err     error
 	again   bool // those who wait load themselves
-}
+} // waiting goroutines load again
 
-// join returns the load of key that is under way, or a new one, which the caller is the first of.
+// join returns the load of key that is under way, or a new one. first reports that it is new: then
+// the caller loads.
 func (ls *loads) join(key []byte) (l *loading, first bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -1,4 +1,4 @@
-// Of: a cache of types, as bytes in a Cache.
+// Of: a cache of Go types, over a Cache of bytes.
 //
 //	K  --keys-->    key's bytes
 //	V  --values-->  value's bytes      and back
@@ -25,16 +25,16 @@ import (
 // A Codec turns values of a type into bytes and back.
 type Codec[T any] struct {
 	// Append appends the bytes of v to dst, and must not keep dst. It may return other memory
-	// instead, such as bytes that v has, which stay its own: the cache copies them.
+	// instead, such as v's own bytes. The cache copies the result.
 	Append func(dst []byte, v T) ([]byte, error)
-	// Decode returns the value of bytes, which are the cache's: it must neither change nor keep
-	// them. With an error the entry counts as missing, such as one that another version of the
-	// program has stored.
+	// Decode returns the value of b. b is the cache's memory: Decode must neither change nor keep
+	// it. If Decode fails, the entry counts as missing. An entry that another version of the
+	// program stored may be such a one.
 	Decode func(b []byte) (T, error)
 }
 
-// Of is a cache of keys and values of Go types, in a [Cache], whose methods it has too: Resize,
-// Stats, Close and the calls with bytes.
+// Of is a cache of keys and values of Go types. It embeds a [Cache], and so has Resize, Stats,
+// Close and the calls with bytes too.
 //
 // Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic, except Len,
 // Stats and Close.
@@ -42,17 +42,17 @@ type Of[K comparable, V any] struct {
 	Cache
 	keys   Codec[K]
 	values Codec[V]
-	rooms  sync.Pool // of *[]byte, for the bytes of keys and values
+	rooms  sync.Pool // of *[]byte, buffers for the bytes of keys and values
 }
 
 // OfOptions configures an [Of].
 type OfOptions[K comparable, V any] struct {
 	Options
 
-	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers. Two
-	// such keys must be equal exactly if their bytes are, so they have neither padding nor floats.
-	// NewOf panics for other types, and for a Codec without Append, or without Decode in Values. A key
-	// is never decoded.
+	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers.
+	// Keys of the last kind have neither padding nor floats: two keys must be equal exactly if
+	// their bytes are. NewOf panics for other types, and for a Codec without Append, or without
+	// Decode in Values. A key is never decoded.
 	Keys   *Codec[K]
 	Values *Codec[V]
 }
@@ -76,8 +76,8 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 	return c
 }
 
-// Get returns the value of k, and whether there is one. A value that cannot be decoded is none, and
-// counts as a miss in Stats and as Stats.Undecodable.
+// Get returns the value of k, and whether there is one. A value that cannot be decoded counts as
+// missing. Stats counts it in Misses and in Undecodable.
 func (c *Of[K, V]) Get(k K) (v V, ok bool) {
 	c.base.MustBeOpen(&ofKind, "Get")
 	c.withKey(k, func(key []byte) error {
@@ -88,7 +88,7 @@ func (c *Of[K, V]) Get(k K) (v V, ok bool) {
 	return v, ok
 }
 
-// decodeTo returns a function that decodes a value to *v, which is the zero value if that fails.
+// decodeTo returns a function that decodes a value to *v. If that fails, *v is unchanged.
 func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
 	return func(value []byte) error {
 		got, err := c.values.Decode(value)
@@ -106,7 +106,7 @@ func (c *Of[K, V]) Set(k K, v V) error {
 	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.Set(key, value) })
 }
 
-// SetTTL is Set with a TTL of the entry's own; 0 means that it stays until there is no room.
+// SetTTL is Set with the entry's own TTL. With 0 the entry does not expire.
 func (c *Of[K, V]) SetTTL(k K, v V, ttl time.Duration) error {
 	c.base.MustBeOpen(&ofKind, "SetTTL")
 	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.SetTTL(key, value, ttl) })
@@ -122,9 +122,9 @@ func (c *Of[K, V]) Delete(k K) (found bool) {
 	return found
 }
 
-// GetOrLoad is [Cache.GetOrLoad] of a value: one load for all who wait. An entry that cannot be
-// decoded is none: it is loaded anew and replaced. Each caller gets what Decode makes of the bytes
-// of the value that was loaded, or the error of that.
+// GetOrLoad is [Cache.GetOrLoad] with types: one load for all goroutines that wait. An entry that
+// cannot be decoded is loaded again and replaced. Each caller decodes the bytes of the loaded
+// value, and gets the result or the error of Decode.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
 	c.base.MustBeOpen(&ofKind, "GetOrLoad")
 	err = c.withKey(k, func(key []byte) error {
@@ -155,8 +155,9 @@ func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
 	return withBytes(&c.rooms, &c.keys, k, f)
 }
 
-// withBytes calls f with the bytes of v, for which the codec may use a buffer of rooms. The codec
-// may return other memory, which is not ours to keep; the next buffer is as large.
+// withBytes calls f with the bytes of v. The codec gets a buffer of rooms to append to. If the
+// bytes are larger than the buffer, a new buffer of their size replaces it. The bytes themselves
+// are not kept, since they may be memory of the codec.
 func withBytes[T any](rooms *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {
 	room := rooms.Get().(*[]byte)
 	defer rooms.Put(room)
@@ -170,7 +171,7 @@ func withBytes[T any](rooms *sync.Pool, codec *Codec[T], v T, f func(b []byte) e
 	return f(b)
 }
 
-// codecOf returns codec, or if that is nil the one of types that are their own bytes.
+// codecOf returns codec. If it is nil, codecOf returns the codec of types that are their own bytes.
 func codecOf[T any](param string, codec *Codec[T]) Codec[T] {
 	t := reflect.TypeFor[T]()
 	switch {

@@ -26,14 +26,15 @@ type Options struct {
 	// the bytes change.
 	Format string
 
-	// TTL is how long an entry stays that Set stores, and one with an Entry.TTL of 0 that Put, Add,
-	// Replace, CompareAndSet, Update or GetOrLoad store. SetTTL and Touch with 0 let an entry stay
-	// until there is no room, and so does a TTL of 0 here. A negative one panics.
+	// TTL is the lifetime of an entry that Set stores. It is also the lifetime of an entry with an
+	// Entry.TTL of 0 that Put, Add, Replace, CompareAndSet, Update or GetOrLoad stores. With a TTL
+	// of 0, such an entry does not expire, and stays until there is no room. Nor does an entry that
+	// SetTTL or Touch gives 0. A negative TTL panics.
 	TTL time.Duration
 
-	// Sliding makes each read of an entry that expires let it stay for another TTL, which must not
-	// be 0 then. That is the TTL above, for entries with a TTL of their own too: a read shortens a
-	// longer one.
+	// Sliding makes each read restart the TTL of an entry, unless the entry does not expire. The
+	// new TTL is always Options.TTL, which must not be 0. So a read shortens an entry's own, longer
+	// TTL.
 	Sliding bool
 
 	// Jitter shortens each TTL by a random part of it, of at most Jitter, so that entries that
@@ -44,15 +45,16 @@ type Options struct {
 	// all. A negative one panics.
 	Negative time.Duration
 
-	// Access keeps with each entry when it was last read, for Entry.Read and Entry.Idle. That takes
-	// 4 bytes an entry, and each read writes to the entry's memory, once a second at most.
+	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That
+	// takes 4 bytes an entry. Each read writes to the entry's memory, at most once a second.
 	Access bool
 
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
 	// an entry that a call replaces, deletes or clears. Key and value are the cache's own memory:
-	// OnEvict must neither change nor keep them. It runs in the call that needs the room, under the
-	// lock of a shard: it must be short, and calls of the cache from it deadlock. An expired entry
-	// is dropped when its memory is needed or its key is written, not at the second it expires.
+	// OnEvict must neither change nor keep them. OnEvict runs in the call that needs the room,
+	// under the lock of a shard. So it must be short, and calls of the cache from it deadlock. An
+	// expired entry is dropped when its memory is needed or its key is written, not at the second
+	// at which it expires.
 	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the

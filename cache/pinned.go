@@ -1,4 +1,4 @@
-// Pinned: an item that its reader has found, and keeps in its place by a pin on its segment.
+// Pinned: an item that a reader has found, and keeps in its place by a pin on the segment.
 
 package cache
 
@@ -11,11 +11,11 @@ import (
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
-// A pinned is a found item, and the reader's pin on its segment. The zero pinned is no item. It
-// has four words: the compiler keeps a larger struct in memory, and each copy of that waits for
-// stores.
+// A pinned is an item that was found, and the reader's pin on its segment. The zero pinned is no
+// item. It has four words, since the compiler keeps a larger struct in memory, where copies wait
+// for stores.
 type pinned struct {
-	at  *atomic.Uint64 // the slot
+	at  *atomic.Uint64 // the slot's word when the item was found
 	w   slot           // that it had
 	it  *item
 	pin *atomic.Uint32
@@ -40,7 +40,7 @@ func (s *shard) entryOf(r pinned, now uint32) (e Entry) {
 	return e
 }
 
-// accessTime returns the second that reads note, or 0 if they do not.
+// accessTime returns the current second, or 0 if Options.Access is not set.
 func (c *Cache) accessTime() uint32 {
 	if !c.options.Access {
 		return 0
@@ -48,7 +48,7 @@ func (c *Cache) accessTime() uint32 {
 	return c.clock.now()
 }
 
-// note makes now the time of the entry's last read, which entryOf shows from then on.
+// note stores now as the time of the entry's last read. Later calls of entryOf show it.
 func (r pinned) note(now uint32) {
 	if at := r.it.access(); at != nil && at.Load() != now|wasRead {
 		at.Store(now | wasRead)

@@ -11,14 +11,14 @@ import (
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
-// reads counts what reads found, in lines that processors seldom share.
+// reads counts hits and misses, in stripes: processors seldom share a stripe's cache line.
 type reads [stripes]struct {
 	hits, misses, undecodable atomic.Uint64
 	_                         [blocks.LineBytes - 24]byte
 }
 
-// Get appends the value of key to dst, and reports whether there is one. Where dst has room,
-// nothing is allocated.
+// Get appends the value of key to dst, and reports whether there is one. It allocates only if dst
+// has no room.
 func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	c.base.MustBeOpen(&kind, "Get")
 	h := c.seed.Bytes(key)
@@ -34,9 +34,10 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 }
 
 // View calls f with the entry of key, if there is one, and reports whether there is. The value is
-// the cache's memory: it stays as it is until f returns or panics, though other goroutines, or f,
-// replace or delete the entry meanwhile. f must not write to it, nor keep it. FREEHOLD_DEBUG=guard
-// and poison, -asan, and a parent of alloctest.New find both: f gets a copy there.
+// the cache's memory. It does not change until f returns or panics, even if other goroutines, or f,
+// replace or delete the entry meanwhile. f must neither write to it nor keep it. Debug modes find
+// both mistakes, since f then gets a copy: FREEHOLD_DEBUG=guard and poison, -asan, and a parent of
+// alloctest.New.
 //
 // f runs without a lock, may call any method of the cache but Close, and may take its time: see the
 // package's documentation.
@@ -45,7 +46,7 @@ func (c *Cache) View(key []byte, f func(e Entry)) bool {
 	return c.view("cache.Cache.View", c.seed.Bytes(key), key, f)
 }
 
-// view is View in the name of call, which is used in debug modes alone.
+// view is View. call is the name that debug modes print.
 func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
 	if l := c.lender; l != nil {
 		return c.viewItem(h, key, func(e Entry) { l.show(call, e, f) })
@@ -86,7 +87,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	return true
 }
 
-// count counts a hit or a miss. It returns r if that is of a live entry, and else releases it.
+// count counts a hit and returns r if its entry is live. Else it counts a miss and unpins r.
 func (c *Cache) count(s *shard, r pinned) pinned {
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	if !r.isLive(&c.clock) {
@@ -99,11 +100,11 @@ func (c *Cache) count(s *shard, r pinned) pinned {
 	return r
 }
 
-// wasRead makes a live entry stay for longer, as it was read.
+// wasRead counts a hit of a live entry, and restarts a sliding TTL.
 func (c *Cache) wasRead(s *shard, r pinned) {
 	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
-		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // unless Touch has come between
+		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // or Touch did
 	}
 }
 
@@ -111,7 +112,7 @@ func (c *Cache) wasRead(s *shard, r pinned) {
 const batchKeys = 16
 
 // GetMany calls f with the index of each key that is found, and its entry, as View does. It costs
-// less than View of each, as it waits for the memory of several keys at once.
+// less than a View for each key, since it waits for the memory of several keys at once.
 func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	c.base.MustBeOpen(&kind, "GetMany")
 	for from := 0; from < len(keys); from += batchKeys {
@@ -141,9 +142,9 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// All returns an iterator over the keys and entries, in no order. Both are copies, and the caller's
-// until the body of the loop ends. An entry that the cache moves during the loop may be seen twice
-// or not at all. The body runs without a lock: it may call any method.
+// All returns an iterator over the keys and entries, in no order. Both are copies, which belong to
+// the caller until the body of the loop ends. An entry that the cache moves during the loop may be
+// seen twice or not at all. The body runs without a lock: it may call any method.
 func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 	return func(yield func([]byte, Entry) bool) {
 		c.base.MustBeOpen(&kind, "All")
@@ -182,7 +183,8 @@ func (s *shard) each(f func(r pinned) bool) bool {
 	}
 }
 
-// holdBucket appends readings of all that bucket i has, or returns nil beyond the last.
+// holdBucket pins the items of bucket i and appends them to held. It returns nil if i is beyond the
+// last bucket.
 func (s *shard) holdBucket(held []pinned, i uint32) []pinned {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
-// Reclaim: a segment is emptied for its memory.
+// Reclaim: empties a segment to reuse its memory.
 //
-// policy.go chooses the segment, and the rule by which its items stay. Those are copied to the open
-// segment of their queue and class of TTLs; the others are dropped.
+// policy.go chooses the segment, and the rule by which its items stay. Items that stay are copied
+// to the open segment of their queue and TTL class. The others are dropped.
 
 package cache
 
@@ -12,11 +12,11 @@ import (
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
-// ahead is how far before the read of an item its memory is prefetched, in bytes of a segment.
+// ahead is the distance, in bytes of a segment, at which items are prefetched.
 const ahead = 4 << 10
 
-// reclaim empties a segment and reports whether there is one. From round to round of one call fewer
-// items stay.
+// reclaim empties a segment, and reports whether there is one to empty. In later rounds of one call
+// fewer items stay.
 func (s *shard) reclaim(round int, why Reason) bool {
 	for {
 		if n, r := s.victim(round); n != 0 {
@@ -75,8 +75,8 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason
 	}
 }
 
-// keep copies an item, and reports whether there was memory for that. A large one stays where it
-// is, and its segment becomes the newest.
+// keep copies an item, and reports whether there was memory for the copy. A large item stays where
+// it is, and its segment goes to the end of its queue.
 func (s *shard) keep(at *atomic.Uint64, it *item, r rule) bool {
 	w := slot(at.Load())
 	main, hits := r.after(w)

@@ -1,18 +1,18 @@
 // Rewriting: an entry that is replaced by one of nearly its size stays where it is.
 //
-// It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and the item
-// is written only if its segment has no pin then. Readers who find no slot look again, since moves
-// is odd.
+// A rewrite is W1 to W3 of segment.go for one item. The item's slot is 0 while the item is written.
+// The item is written only if its segment is unpinned then. A reader that finds no slot searches
+// again, since moves is odd.
 //
-// The item keeps its age in its queue, so that rewriting counts as a hit. Its version grows by 1.
+// A rewrite does not move the item in its queue. So it counts as a hit. The version grows by 1.
 
 package cache
 
-// spareShare is the divisor of an item's size that gives the most spare bytes.
+// An item may have up to 1/spareShare of its size in spare bytes.
 const spareShare = 8
 
-// rewrite writes e, of a shape without spare units, over the item of old, and reports whether it
-// could.
+// rewrite writes e over the item of old, and reports whether it could. sh is the shape of e without
+// spare units.
 func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bool) bool {
 	if old.at == nil {
 		return false
@@ -52,8 +52,8 @@ func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
 	return sh + shape(max(spare, 0)/unitBytes)*oneSpare, ok
 }
 
-// takes reports whether an item that expires at one second may expire at another, so that the
-// bins still say when.
+// takes reports whether the histogram can show that an item expires at another second. An item that
+// never expired must stay so, and the new second must not be in the last bin.
 func (x *expiry) takes(was, expires uint32) bool {
 	if was == 0 || expires == 0 {
 		return was == expires

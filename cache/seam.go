@@ -10,8 +10,8 @@ const (
 	readSlot                      // R1 of segment.go
 	readPinned                    // R2
 	readHeld                      // R3
-	readFirst                     // all of a home, which has no such key
+	readFirst                     // one home was searched, and has no such key
 	writeHidden                   // W1, of an item that is rewritten
 	writeAlone                    // W2
-	writeShown                    // the slot is there again, and moves still odd
+	writeShown                    // the slot has its word again, and moves is still odd
 )

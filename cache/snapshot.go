@@ -1,4 +1,4 @@
-// Snapshots: the entries as a stream, with which a cache starts warm.
+// Snapshots: a stream of the entries, from which a cache restarts warm.
 //
 //	| "freehold" | "cache" 0 0 0 | 2, 4 B | first block | block | ... | last block |
 //	block         length 4 B | checksum 4 B | content
@@ -10,9 +10,8 @@
 // entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its content.
 // So a stream that was cut, even between two blocks, is detected.
 //
-// The cache has given no version above the highest version when the block is written. Restored
-// entries have higher ones, so no version from before a restart is the version of another state
-// after it.
+// The highest version is an upper bound of the cache's versions when the block is written. Restored
+// entries have higher ones. So no version from before a restart matches another state after it.
 
 package cache
 
@@ -31,8 +30,8 @@ import (
 
 // Errors of [Cache.Restore], for [errors.Is].
 var (
-	// ErrForeign says that the stream is no cache's, that another release wrote it, or that its
-	// cache had another [Options].Format. The cache is as before.
+	// ErrForeign says that the stream is not from a cache, that another release wrote it, or that
+	// its cache had another [Options].Format. The cache is as before.
 	ErrForeign = errors.New("not a snapshot of such a cache")
 
 	// ErrCorrupt says that the stream was damaged.
@@ -52,10 +51,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Snapshot writes all entries that have not expired to w, while the cache is in use. It may have
-// the old or the new state of an entry that is written meanwhile. While others write, it may miss
-// an entry that the index moves. A slow w keeps no other call waiting, but the entries that are
-// being written stay in memory. It returns the error of w.
+// Snapshot writes all entries that have not expired to w, while the cache is in use. If an entry is
+// written meanwhile, the snapshot may have its old or new state. It may miss an entry whose slot
+// the index moves meanwhile. A slow w delays no other call, but entries that are being written stay
+// in memory. Snapshot returns the error of w.
 func (c *Cache) Snapshot(w io.Writer) error {
 	c.base.MustBeOpen(&kind, "Snapshot")
 	head := binary.LittleEndian.AppendUint32([]byte(snapshotMagic), snapshotVersion)
@@ -97,15 +96,14 @@ func (b *blockWriter) add(it *item, c *clock) {
 	b.block = append(append(b.block, it.key()...), it.value()...)
 }
 
-// flush writes the block, and begins an empty one. No entry of the block has a version above
-// highest.
+// flush writes the block, and begins an empty one. highest is at least every version in the block.
 func (b *blockWriter) flush(highest uint64) {
 	binary.LittleEndian.PutUint64(b.block, highest)
 	b.write(b.block)
 	b.block = b.block[:highestBytes]
 }
 
-// write writes a block of that content.
+// write writes content as a block.
 func (b *blockWriter) write(content []byte) {
 	head := binary.LittleEndian.AppendUint32(nil, uint32(len(content)))
 	head = binary.LittleEndian.AppendUint32(head, checksum(b.number, content))
@@ -124,12 +122,12 @@ func checksum(number uint64, block []byte) uint32 {
 }
 
 // Restore adds the entries of a snapshot that have not expired. If there is no room for all, the
-// cache evicts some, and it leaves out entries that are larger than MaxEntry. Their versions are
-// new, and above all versions in the snapshot. Restore reads r up to the snapshot's end, and not
-// beyond.
+// cache evicts some. Restore leaves out entries that are larger than MaxEntry. Restored entries get
+// new versions, above all versions in the snapshot. Restore reads r up to the snapshot's end, and
+// not beyond.
 //
-// The cache is as before after an error that matches [ErrForeign]. It is empty after any other
-// error: [ErrCorrupt], [ErrTruncated], or an error of r or of Set. So restore before others use the
+// After an error that matches [ErrForeign], the cache is as before. After any other error it is
+// empty: [ErrCorrupt], [ErrTruncated], or an error of r or of Set. So restore before others use the
 // cache.
 func (c *Cache) Restore(r io.Reader) error {
 	c.base.MustBeOpen(&kind, "Restore")
@@ -194,7 +192,7 @@ func readBlock(r io.Reader, number uint64, block *bytes.Buffer) error {
 	return nil
 }
 
-// ended returns an error of a reader, or early if that is the end.
+// ended returns early if err says that the reader ended, else err.
 func ended(err, early error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return early
@@ -202,7 +200,7 @@ func ended(err, early error) error {
 	return err
 }
 
-// restoreBlock stores a block's entries, with higher versions than the block has.
+// restoreBlock stores a block's entries, with versions above the block's highest version.
 func (c *Cache) restoreBlock(b []byte) error {
 	if len(b) < highestBytes {
 		return ErrCorrupt
@@ -237,9 +235,9 @@ func (c *Cache) restoreBlock(b []byte) error {
 	return nil
 }
 
-// SnapshotFile is Snapshot to the file at path, which it replaces once the new one is complete. A
-// pipe, a device or a descriptor, such as /dev/stdout, is written in place. It does not wait for
-// the disk.
+// SnapshotFile is Snapshot to the file at path. The new file replaces an old one once it is
+// complete. A pipe, a device or a descriptor, such as /dev/stdout, is written in place.
+// SnapshotFile does not wait until the data is on disk.
 func (c *Cache) SnapshotFile(path string) error {
 	c.base.MustBeOpen(&kind, "SnapshotFile")
 	f, err := atomicfile.Create(path)

@@ -7,20 +7,20 @@ import "github.com/freehold-go/freehold/internal/cuckoo"
 // Stats is a snapshot of a cache. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
-	Len      int    // entries, with those that have expired and were not dropped yet, and what GetOrLoad remembers
+	Len      int    // entries, with expired ones not dropped yet, and keys that GetOrLoad remembers
 	MaxBytes int    // the bound
-	Reserved int    // from the parent, and bookkeeping on the Go heap: at most MaxBytes
+	Reserved int    // from the parent; with bookkeeping on the Go heap it is at most MaxBytes
 	Index    int    // of Reserved
 	Slots    int    // of the index: Len of them are used
-	Live     int    // of Reserved: entries with their heads
-	Dead     int    // of Reserved: what entries were that are replaced or deleted, until it is reclaimed
+	Live     int    // of Reserved: items of entries
+	Dead     int    // of Reserved: items of replaced or deleted entries, until they are reclaimed
 
 	Hits    uint64 // reads that found an entry
-	Misses  uint64 // reads that found none, of GetOrLoad one for each call
+	Misses  uint64 // reads that found none; GetOrLoad counts one for each call
 	Sets    uint64 // entries stored
 	Evicted uint64 // entries dropped for room
 	Expired uint64 // entries dropped after their TTL had passed
-	Shrunk  uint64 // entries dropped as the cache was made smaller
+	Shrunk  uint64 // entries dropped to make the cache smaller
 	Copied  uint64 // bytes of entries that reclaiming moved
 
 	Undecodable uint64 // of Misses: reads of an Of that found a value that its Codec does not decode

@@ -8,15 +8,15 @@ package cache
 
 import "time"
 
-// Set stores value for key, with the TTL of the options. If it fails, key has no entry: an old
-// value would be a wrong one. The error matches [ErrTooLarge] or [freehold.ErrOutOfMemory].
+// Set stores value for key, with the TTL of the options. If it fails, it deletes the key's entry,
+// since an old value would be wrong. The error matches [ErrTooLarge] or [freehold.ErrOutOfMemory].
 func (c *Cache) Set(key, value []byte) error {
 	c.base.MustBeOpen(&kind, "Set")
 	_, err := c.put(key, &Entry{Value: value, TTL: c.options.TTL})
 	return err
 }
 
-// SetTTL is Set with a TTL of the entry's own. 0 means that it stays until there is no room.
+// SetTTL is Set with the entry's own TTL. With 0 the entry stays until there is no room.
 func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	c.base.MustBeOpen(&kind, "SetTTL")
 	_, err := c.put(key, &Entry{Value: value, TTL: ttl})
@@ -45,9 +45,8 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 }
 
 // CompareAndSet stores e if the entry of key has the given version, and reports whether it did. It
-// may report false though the entry has not changed, if the cache has moved it: read it and try
-// again. It never takes an entry for another one of the same key: see [Entry].Version. Errors are
-// as for Add.
+// may report false for an unchanged entry that the cache has moved: read it and try again. It never
+// reports true for another state of the key: see [Entry].Version. Errors are as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
 	return c.putIf(key, &e, func(s *shard, old pinned, found bool) bool {
@@ -55,15 +54,17 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 	})
 }
 
-// Update calls f with the entry of key, or with an empty one if there is none, and does what f
-// returns. To store another entry, f sets Value, Flags and TTL; 0 means the TTL of the options. If
-// f leaves the TTL, the entry expires when it would have. Value may be any bytes that stay until
-// Update returns. The value that f gets is the cache's memory: f must not write to it.
+// Update calls f with the entry of key, or with an empty one if there is none, and does the
+// [Change] that f returns. To store another entry, f sets Value, Flags and TTL. A TTL of 0 means
+// the TTL of the options. If f does not change the TTL, the entry expires when it would have. Value
+// may be any bytes that do not change until Update returns. The value that f gets is the cache's
+// memory: f must not write to it.
 //
-// It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
+// Update returns the new version of the key's entry, or 0 if the key then has none. Errors are as
+// for Add.
 //
-// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. To
-// store or mark an entry larger than a quarter of a shard, f is called once more, with the entry
+// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. If f
+// stores or marks an entry larger than a quarter of a shard, Update calls f again, with the entry
 // that key has then: see [Cache.MaxEntry].
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
@@ -77,7 +78,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	}
 }
 
-// update is Update in a shard. room is the bytes of the entry, for lockFor.
+// update is Update in a shard. room is the size of the entry, for lockFor.
 func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, room int) (version uint64, err error) {
 	s.lockFor(room)
 	defer s.unlock()
@@ -114,7 +115,7 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 }
 
 // Touch gives the entry of key another TTL, as for SetTTL, and reports whether there is one. The
-// version stays. It counts as a read for the eviction order, but not in Stats.
+// version does not change. Touch counts as a read for eviction, but not in Stats.
 func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	c.base.MustBeOpen(&kind, "Touch")
 	h := c.seed.Bytes(key)
@@ -132,7 +133,7 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	return found
 }
 
-// touch counts a read of an entry that expires at that second from now on.
+// touch makes an entry expire at the given second, and counts a hit.
 func (s *shard) touch(old pinned, expires uint32) {
 	n, _ := s.segs.split(old.w.place())
 	g := s.segs.at(n)
@@ -156,7 +157,7 @@ func (c *Cache) Delete(key []byte) bool {
 	return found
 }
 
-// put stores e, and deletes what key has if that fails.
+// put stores e. If that fails, it deletes the key's item.
 func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 	return c.putUntil(key, e, c.clock.expires(e.TTL))
 }
@@ -173,7 +174,7 @@ func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, 
 	}
 }
 
-// put is putUntil in a shard. room is the bytes of the entry, for lockFor.
+// put is putUntil in a shard. room is the size of the entry, for lockFor.
 func (s *shard) put(h uint64, key []byte, e *Entry, expires uint32, room int) (version uint64, err error) {
 	s.lockFor(room)
 	defer s.unlock()
@@ -193,7 +194,7 @@ func (c *Cache) withTTL(e *Entry) *Entry {
 	return e
 }
 
-// putIf stores e if want says so of what key has.
+// putIf stores e if want returns true for the item of key.
 func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool) (done bool, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
@@ -205,7 +206,7 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old pinned, foun
 	}
 }
 
-// putIf is the cache's putIf in a shard. room is the bytes of the entry, for lockFor.
+// putIf is Cache.putIf in a shard. room is the size of the entry, for lockFor.
 func (s *shard) putIf(h uint64, key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool, room int) (done bool, err error) {
 	s.lockFor(room)
 	defer s.unlock()
@@ -218,8 +219,8 @@ func (s *shard) putIf(h uint64, key []byte, e *Entry, want func(s *shard, old pi
 	return err == nil, err
 }
 
-// current returns the item of key, without a pin, and whether it is an entry. It drops an expired
-// item. The index has room for one more slot then, if there is memory.
+// current returns the item of key, unpinned, and whether it is a live entry. It drops an expired
+// item. Before that, it grows the index for one more slot, if there is memory.
 func (s *shard) current(h uint64, key []byte) (r pinned, found bool) {
 	s.growIndex()
 	r = s.scan(h, key, true)
