@@ -166,10 +166,12 @@ func run(o Options, s system) (*Budget, error) {
 // then.
 //
 // Its hard limit is the budget's limit less headroom, others, other heaps and Go's floor: the least
-// memory that Go needs. Each tick of the budget sets this limit. SetLimits sets a second limit
-// beside it, and the lower one holds. If the limit falls below the use, blocks stay: the pressure
-// rises, and requests for more are refused. Before this limit refuses a request, the budget trims
-// all heaps and collects Go's heap, once a second at most. The caller waits for that.
+// memory that Go needs. The budget sets it again whenever it reads these figures: within 5 ms of
+// the end of a collection, and about ten seconds at most after a container is resized. SetLimits
+// sets a second limit beside it, and the lower one holds. If the limit falls below the use, blocks
+// stay: the pressure rises, and requests for more are refused. Before this limit refuses a request,
+// the budget trims all heaps and collects Go's heap, once a second at most. The caller waits for
+// that.
 //
 // Its pressure raises the Budget's. Its OnPressure is Budget.OnPressure, so these functions are
 // also called when its soft limit is crossed or it refuses a request. [Stats] counts the calls. An

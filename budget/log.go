@@ -21,7 +21,7 @@ const fallTime = 10 * time.Second
 type levelLog struct {
 	busy  bool      // a line is being written, and others wait for it
 	level Level     // of the last line
-	held  time.Time // when told was last at level or above
+	held  time.Time // when alarm.told was last at level or above
 }
 
 // report writes the line about the start. Lines about the level wait for it.

@@ -78,8 +78,8 @@ func fullError(r *limits.Refusal) error {
 
 func accountOf(n *limits.Node) *Account { return n.Watcher().(watcher).a }
 
-// The heap calls MakeRoom after a refused charge of bytes, once it has given back its own free
-// pages. MakeRoom reports whether another try may help.
+// MakeRoom runs after a charge of bytes was refused and the heap has given back its own free pages.
+// It reports whether another try may help.
 func (p payer) MakeRoom(bytes int) bool {
 	n, node := int64(bytes), p.a.node
 	enough := func() bool { return node.Full(n) == nil }
@@ -109,7 +109,7 @@ type searches struct {
 	drain time.Time                     // no drain of their caches before
 }
 
-// search has the heaps of a and of the accounts below give back free pages, up to n bytes each,
+// search purges free pages from the heaps of a and of the accounts below, up to n bytes from each,
 // until enough returns true. If that does not suffice, they drain their caches. It returns false if
 // it is too soon for a search.
 func (a *Account) search(n int, began time.Time, enough func() bool) bool {

@@ -34,7 +34,7 @@ func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (re
 	return b.callbacks.add(priority, f)
 }
 
-// round does one round. It is called when a tick wakes it.
+// round does one round. Ticks wake it.
 func (b *Budget) round() (next time.Duration) {
 	before := b.system.offHeap()
 	defer func() {

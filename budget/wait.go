@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// A goroutine calls makeRoom when the off-heap memory that it takes passes the watermark, before it
+// makeRoom runs in the goroutine whose off-heap memory passes the watermark, before the goroutine
 // uses that memory. Go's limit falls at once. If Go holds too much, the goroutine waits until Go
 // has given it back.
 //
