@@ -21,7 +21,7 @@ const (
 	maxLines        = 8        // of an item that a search prefetches
 	returnedShare   = 20       // large items free 1/returnedShare of the bound before a trim
 	leastReturned   = 64 << 20 // and at least this many bytes
-	pagesShare      = 8        // Resize drops pages that take more than 1/pagesShare
+	pagesShare      = 8        // Resize drops pages beyond 1/pagesShare of a share
 )
 
 // allot returns the place of a new item of size bytes. The place is in the open segment of its

@@ -24,7 +24,7 @@ import (
 type lender struct {
 	memory  freehold.Allocator
 	guarded *watch.Heap // guards copies, or nil
-	oneIn   int         // one of so many values is copied
+	oneIn   int         // one in oneIn values is copied
 }
 
 // lentHeap has the copies of all caches whose parents do not find uses after Free themselves.

@@ -177,8 +177,8 @@ type loading struct {
 	done    chan struct{}
 	value   []byte
 	err     error
-	again   bool // those who wait load themselves
-} // waiting goroutines load again
+	again   bool // waiting goroutines load again
+}
 
 // join returns the load of key that is under way, or a new one. first reports that it is new: then
 // the caller loads.

@@ -15,8 +15,8 @@ import (
 // item. It has four words, since the compiler keeps a larger struct in memory, where copies wait
 // for stores.
 type pinned struct {
-	at  *atomic.Uint64 // the slot's word when the item was found
-	w   slot           // that it had
+	at  *atomic.Uint64 // the slot
+	w   slot           // its word when the item was found
 	it  *item
 	pin *atomic.Uint32
 }

@@ -15,10 +15,18 @@
 //
 // # Why no reader sees reused memory
 //
-//	reader:   R1 load the slot   R2 add 1 to the segment's pin   R3 load the slot, it is the same   R4 read   R5 subtract 1
-//	writer:   W1 store 0, or another place, to all slots of the segment   W2 load all its pins, each is 0   W3 reuse
+//	reader   R1  load the slot
+//	         R2  add 1 to the segment's pin
+//	         R3  load the slot again: if it differs, unpin and stop
+//	         R4  read the item
+//	         R5  subtract 1 from the pin
 //
-// All are atomic operations, for which Go guarantees one total order. There are three cases:
+//	writer   W1  store 0, or another place, to all slots of the segment
+//	         W2  load all pins of the segment: unless each is 0, stop
+//	         W3  reuse the memory
+//
+// R1 to R3, R5, W1 and W2 are atomic operations, for which Go guarantees one total order. There are
+// three cases:
 //
 //   - R3 comes before W1. Then R2 does too, and W2 sees the pin until R5.
 //   - R3 comes after W1 and loads another slot. The reader unpins without reading.
