@@ -15,9 +15,9 @@
 //	shard, rewrite         the entries of a shard
 //	reclaim, allot         memory for items
 //	pinned, version        the item that a slot refers to, and its version
-//	policy                 chooses what is evicted; it changes nothing but ghosts and hits
-//	segment, expiry        blocks, their figures and their readers
-//	slot, item, clock      words, bytes and seconds
+//	policy                 chooses victims; it changes only the notes of buckets, which have the ghosts
+//	segment, expiry        blocks of items, their byte counts and their pins
+//	slot, item, clock      the layouts of a slot and an item, and time in seconds
 //
 // Some calls run up. shard.go tells load.go that a key was written, and asks lend.go how much room
 // a huge entry needs. allot.go has lend.go return loans, and reclaim.go make room. reclaim.go drops

@@ -1,11 +1,12 @@
 // Policy: S3-FIFO by segments.
 //
-//	new key ------------> | small queue: a tenth  | -- 2 hits --> | main queue | --+
-//	                                |                                |  ^          | 0 hits
-//	                                v fewer                    hits |  +----------+
-//	ghost <-------------------- evicted <---------------------------+   one hit less
-//	   |
-//	   +-- the key is set again: to main
+//	new key --> | small queue: a tenth | -- 2 or more hits --> | main queue | <--+
+//	               |                                              |     |        |
+//	               | 0 or 1 hit                            0 hits |     +--------+
+//	               v                                              v      1 or more hits, one less
+//	            evicted, leaves a ghost                        evicted
+//	               |
+//	               +-- the key is set again --> main queue
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes

@@ -27,7 +27,7 @@
 // finds words by their tags, which are parts of keys' hashes.
 //
 // It knows no keys: the caller compares them. cuckoo.go has buckets, searches and Insert. grow.go
-// adds and removes buckets. The memory of buckets is a list of package blocks.
+// adds and removes buckets. A blocks.List has their memory.
 package cuckoo
 
 import (
