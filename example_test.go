@@ -220,8 +220,8 @@ func ExamplePointerFree() {
 	fmt.Println(freehold.PointerFree[[4]float64]())
 	fmt.Println(freehold.PointerFree[[]float64]())
 	// Output:
-	// <nil> freehold: []float64: it is a []float64, which points into the Go heap; use
-	// freehold.Slice[float64]
+	// <nil>
+	// freehold: []float64: it is a []float64, which points into the Go heap; use freehold.Slice[float64]
 }
 
 func ExamplePtr() {
