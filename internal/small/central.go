@@ -21,7 +21,7 @@ import (
 //
 // Invariants:
 //   - a span is on partial if and only if a block is free in it
-//   - out == sum of live over the spans
+//   - out == the sum of Span.out over the spans
 type central struct {
 	mu       lockrank.Mutex[lockrank.Central]
 	class    uint8
@@ -31,7 +31,7 @@ type central struct {
 	spans    int
 	empty    int  // spans in which all blocks are free
 	released uint // spans freed so far
-	out      int  // blocks not free in their span: live or in a magazine
+	out      int  // blocks not free in their spans: live or in a magazine
 	holes    int  // bytes of free blocks given back to the system
 	purged   uint64
 
@@ -86,7 +86,7 @@ func (c *central) carveOne() Entry {
 // number. It drops a block whose bit says free and whose status says live. That block was freed
 // twice and then allocated from its second entry, so it stays with its owner.
 func (c *central) carve(s *Span, out []Entry) (n int) {
-	if s.live == 0 {
+	if s.out == 0 {
 		c.empty--
 	}
 	carved := 0
@@ -103,11 +103,11 @@ func (c *central) carve(s *Span, out []Entry) (n int) {
 			}
 		}
 	}
-	s.live += uint32(carved)
+	s.out += uint32(carved)
 	c.out += carved
 	c.holes -= int(s.holes)
 	s.holes, s.punched = 0, false
-	if s.live == uint32(classes[c.class].blocks) {
+	if s.out == uint32(classes[c.class].blocks) {
 		c.partial.Remove(&s.Span)
 	}
 	return n
@@ -154,13 +154,13 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	if returned == 0 {
 		return
 	}
-	if s.live == uint32(blocks) {
+	if s.out == uint32(blocks) {
 		c.partial.Push(&s.Span)
 	}
-	s.live -= returned
+	s.out -= returned
 	s.punched = false
 	c.out -= int(returned)
-	if s.live > 0 {
+	if s.out > 0 {
 		return
 	}
 	if c.empty++; c.empty > 1 {
@@ -176,7 +176,7 @@ func (c *central) shrink(h *Heap) {
 	for at := c.partial.Head; at != 0 && c.empty > 0; {
 		s := spanPtr(at)
 		at = s.Next
-		if s.live == 0 {
+		if s.out == 0 {
 			c.release(h, s)
 		}
 	}
@@ -215,7 +215,7 @@ func (c *central) grow(h *Heap) error {
 
 // release frees an empty span, unless markLiveAgain finds a live block in it.
 func (c *central) release(h *Heap, s *Span) {
-	if c.markLiveAgain(s); s.live > 0 {
+	if c.markLiveAgain(s); s.out > 0 {
 		return
 	}
 	c.empty--

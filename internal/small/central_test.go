@@ -60,11 +60,11 @@ func TestEntriesOfNoBlockAreNotReturned(t *testing.T) {
 		s.entryOf(blocks),        // the waste behind the blocks
 		{AddrOf(next), e.Status}, // another's status
 	} {
-		live := s.live
+		out := s.out
 		c.mu.Lock()
 		c.restoreTo(&p.m.Heap, s, []Entry{e})
 		c.mu.Unlock()
-		if s.live != live {
+		if s.out != out {
 			t.Errorf("entry %+v was returned", e)
 		}
 	}

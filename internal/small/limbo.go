@@ -91,7 +91,7 @@ func (c *central) markLiveAgain(s *Span) {
 	// Four statuses at a time: FreeZero and FreeDirty differ in the lowest bit only.
 	const allFree = FreeZero | FreeZero<<16 | FreeZero<<32 | FreeZero<<48
 	blocks := classes[c.class].blocks
-	before := s.live
+	before := s.out
 	for i := uintptr(0); i < blocks; i += 4 {
 		in := *s.free.Word(i / 64) >> (i % 64) & 15
 		if in == 0 || in == 15 && *(*uint64)(vm.Pointer(s.statusOf(i)))&allFree == allFree {
@@ -100,15 +100,15 @@ func (c *central) markLiveAgain(s *Span) {
 		for j := i; in != 0; j, in = j+1, in>>1 {
 			if in&1 != 0 && *StatusAt(s.statusOf(j)) < FreeZero {
 				s.free.ClearRange(j, 1)
-				s.live++
+				s.out++
 			}
 		}
 	}
-	c.out += int(s.live - before)
-	if before == 0 && s.live > 0 {
+	c.out += int(s.out - before)
+	if before == 0 && s.out > 0 {
 		c.empty--
 	}
-	if before < uint32(blocks) && s.live == uint32(blocks) {
+	if before < uint32(blocks) && s.out == uint32(blocks) {
 		c.partial.Remove(&s.Span)
 	}
 }

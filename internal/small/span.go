@@ -32,7 +32,7 @@ import (
 // they are 0.
 //
 // Invariants of a block run:
-//   - live + bits set in free == blocks
+//   - out + bits set in free == blocks
 //   - a block is live, free in a magazine (cached) or free in the span; while it is free, its
 //     status is FreeZero or FreeDirty, or InLimbo while punchSpan decommits its memory
 //
@@ -42,7 +42,7 @@ type Span struct {
 	pages.Span
 	statuses uintptr      // address of the statuses, [blocks+1]uint16
 	free     pages.Bitmap // the blocks that are free in the span
-	live     uint32       // blocks not free in the span: the live and the cached ones
+	out      uint32       // blocks not free in the span: live or in a magazine
 	holes    uint32       // bytes of free blocks given back to the system
 	class    uint8
 	punched  bool // no block has moved since holes were made

@@ -19,7 +19,7 @@ type Verification struct {
 	classes [NumClasses]classTally
 }
 
-type classTally struct{ live, holes, spans, partial, empty int }
+type classTally struct{ out, holes, spans, partial, empty int }
 
 // Verify begins a check. The caller passes each block run to Run, and then calls End. Verify and
 // Run call object with the size of each object of metadata, except for the caches and their
@@ -72,14 +72,14 @@ func (c *Cache) Verify(object func(size uintptr)) error {
 // Run verifies a block run, its blocks and their entries in the page map.
 func (v *Verification) Run(s *Span) error {
 	n, class := &v.classes[s.class], &classes[s.class]
-	n.live += int(s.live)
+	n.out += int(s.out)
 	n.holes += int(s.holes)
 	n.spans++
-	partial := uintptr(s.live) < class.blocks
+	partial := uintptr(s.out) < class.blocks
 	if partial {
 		n.partial++
 	}
-	if s.live == 0 {
+	if s.out == 0 {
 		n.empty++
 	}
 	v.object(class.bitsBytes())
@@ -87,7 +87,7 @@ func (v *Verification) Run(s *Span) error {
 		return err
 	}
 	if on := v.h.central[s.class].partial.Contains(&s.Span); on != partial {
-		return fmt.Errorf("span %#x with %d of %d blocks live: on the list: %v", s.Base, s.live, class.blocks, on)
+		return fmt.Errorf("span %#x with %d of %d blocks out: on the list: %v", s.Base, s.out, class.blocks, on)
 	}
 	for i := range class.blocks {
 		if err := v.block(s, i); err != nil {
@@ -134,7 +134,7 @@ func lookUp(addr uintptr, mapID uint64) uintptr {
 func (h *Heap) verifySpan(s *Span, class uint8) error {
 	blocks := classes[class].blocks
 	free := s.free.Count(0, blocks)
-	if s.Kind != pages.BlockRun || s.class != class || s.Owner != h.pages.ID || free+uintptr(s.live) != blocks || SpanAt(s.Base) != s {
+	if s.Kind != pages.BlockRun || s.class != class || s.Owner != h.pages.ID || free+uintptr(s.out) != blocks || SpanAt(s.Base) != s {
 		return fmt.Errorf("class %d: %d of %d blocks are free in span %+v", class, free, blocks, *s)
 	}
 	return nil
@@ -180,7 +180,7 @@ func (c *central) verify(h *Heap) error {
 		if err := h.verifySpan(s, c.class); err != nil {
 			return err
 		}
-		if uintptr(s.live) == classes[c.class].blocks {
+		if uintptr(s.out) == classes[c.class].blocks {
 			return fmt.Errorf("class %d: span %#x has no free block and is on the list", c.class, s.Base)
 		}
 		at = s.Next
