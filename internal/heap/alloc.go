@@ -113,7 +113,7 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 // cache. The caller has found no block in the cache of slot. was is the block's previous status:
 // see small.Depot.Alloc.
 func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was uint16, err error) {
-	d := h.small.LockFull(class, slot)
+	d := h.small.LockStocked(class, slot)
 	defer d.Unlock()
 	m, addr, was, err := d.Alloc(&h.small, size)
 	if m != nil {
@@ -165,7 +165,7 @@ func (h *Heap) freeSlow(b []byte) {
 	if !h.freeToDepot(class, slot, b) {
 		h.misused("Heap.Free", b)
 	}
-	if h.small.LimboIsFull() && h.pages.Scavenging.TryLock() {
+	if h.small.DrainIsDue() && h.pages.Scavenging.TryLock() {
 		h.caches.drain()
 		h.pages.Scavenging.Unlock()
 	}

@@ -44,7 +44,7 @@ func TestLimboIsBounded(t *testing.T) {
 		t.Errorf("up to %d bytes in limbo", most)
 	}
 	h.Trim()
-	if h.small.LimboBytes() != 0 || h.small.LimboIsFull() {
+	if h.small.LimboBytes() != 0 || h.small.DrainIsDue() {
 		t.Errorf("%d bytes in limbo after Trim", h.small.LimboBytes())
 	}
 }

@@ -3,9 +3,10 @@
 //	cache <--+--> depot of the group <--+-- blocks --> spans
 //	         +--> depots of others   <--+
 //
-// A depot has a pile of magazines with free blocks, and a pile of empty magazines. The blocks of
-// one magazine may be of any span of the class. Blocks that one processor frees and another
-// allocates pass through the depot, not through their spans.
+// A depot has a pile of stocked magazines, which have at least one block each, and a pile of empty
+// ones. A full magazine, which has no room, is stocked too. The blocks of one magazine may be of any
+// span of the class. Blocks that one processor frees and another allocates pass through the depot,
+// not through their spans.
 //
 // Processors form groups of 8 to 15. Each group has a depot for each class, with a lock of its own,
 // because all processors would queue for one lock. If the group's depot has no magazine, Alloc
@@ -16,9 +17,9 @@
 //
 // # The exchange
 //
-// A cache comes here when both its magazines are empty (Alloc) or full (Free). Alloc takes a full
-// magazine from the depot, or fills one from the spans. Free takes an empty one. Each then pops or
-// pushes its own block, and package heap exchanges the magazine for the cache's spare. The
+// A cache comes here when both its magazines are empty (Alloc) or full (Free). Alloc takes a
+// stocked magazine from the depot, or fills one from the spans. Free takes an empty one. Each then
+// pops or pushes its own block, and package heap exchanges the magazine for the cache's spare. The
 // goroutine may have moved to another processor since its fast path failed, and the magazines of
 // that processor's cache may be in any state. So the spare that comes back may be empty, full or
 // partly filled.
@@ -38,11 +39,11 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// Each class may always keep leastFull magazines with blocks and leastEmpty empty ones, in all its
-// depots together. mostMagazines and discard allow more.
+// Each class may always keep leastStocked magazines with blocks and leastEmpty empty ones, in all
+// its depots together. mostMagazines and discard allow more.
 var (
-	leastFull  = max(4, runtime.NumCPU()/2)
-	leastEmpty = max(2, runtime.NumCPU()/4)
+	leastStocked = max(4, runtime.NumCPU()/2)
+	leastEmpty   = max(2, runtime.NumCPU()/4)
 )
 
 // numGroups returns the number of groups of a new heap. groupOf returns the group of a slot, modulo
@@ -69,16 +70,16 @@ func groupsOf(processors int) int {
 // Depot has the magazines of one group and one class. mu guards it.
 //
 // Invariants:
-//   - full.n <= mostMagazines
-//   - empty.n <= the larger of mostMagazines - full.n and the group's share of leastEmpty
-//   - length == full.n
+//   - stocked.n <= mostMagazines
+//   - empty.n <= the larger of mostMagazines - stocked.n and the group's share of leastEmpty
+//   - length == stocked.n
 //   - Heap.extra is the sum of extra over all depots
 type Depot struct {
 	mu            lockrank.Mutex[lockrank.Depot]
-	full          pile         // magazines with blocks
+	stocked       pile         // magazines with blocks
 	empty         pile         // magazines without
-	length        atomic.Int32 // full.n, for readers without mu
-	unused        int16        // low-water mark of full.n since the last tick
+	length        atomic.Int32 // stocked.n, for readers without mu
+	unused        int16        // low-water mark of stocked.n since the last tick
 	used          bool         // blocks have moved since the last tick
 	class         uint8
 	allocs, frees uint64 // calls of Alloc, and of Free with a block
@@ -94,16 +95,16 @@ func (h *Heap) depot(class uint8, group int) *Depot {
 	return &h.depots[group&(len(h.depots)-1)][class]
 }
 
-// LockFull locks the depot of the slot's group. If that depot has no magazine with blocks, and the
-// depot of another group has one, LockFull locks the other depot.
-func (h *Heap) LockFull(class uint8, slot int) *Depot {
+// LockStocked locks the depot of the slot's group. If that depot has no magazine with blocks, and
+// the depot of another group has one, LockStocked locks the other depot.
+func (h *Heap) LockStocked(class uint8, slot int) *Depot {
 	group := groupOf(slot)
 	for i := range h.depots {
 		d := h.depot(class, group^i)
 		if d.look() == 0 {
 			continue
 		}
-		if d.lock(); d.full.n > 0 {
+		if d.lock(); d.stocked.n > 0 {
 			return d
 		}
 		d.mu.Unlock()
@@ -120,7 +121,7 @@ func (h *Heap) LockFull(class uint8, slot int) *Depot {
 func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
 	d, most := h.depot(class, groupOf(slot)), int32(h.mostMagazines(class))
 	d.lock()
-	if d.full.n < most {
+	if d.stocked.n < most {
 		return d
 	}
 	if other := h.depot(class, int(d.frees)); other.look() < most {
@@ -131,10 +132,10 @@ func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
 	return d
 }
 
-// Unlock unlocks the depot that LockFull or LockRoomy locked.
+// Unlock unlocks the depot that LockStocked or LockRoomy locked.
 func (d *Depot) Unlock() { d.mu.Unlock() }
 
-// look returns the length of full, without mu.
+// look returns the number of stocked magazines, without mu.
 func (d *Depot) look() int32 {
 	if onDepot != nil {
 		onDepot(d, false)
@@ -231,8 +232,8 @@ func (d *Depot) Keep(h *Heap, m *Magazine) {
 		d.discard(h, m)
 	case d.hasRoom(h):
 		before := d.extra(h)
-		d.full.push(m)
-		d.length.Store(d.full.n)
+		d.stocked.push(m)
+		d.length.Store(d.stocked.n)
 		d.noteExtra(h, before)
 	default:
 		d.flush(h, m)
@@ -250,19 +251,19 @@ func (h *Heap) mostMagazines(class uint8) int {
 	if limit := h.pages.Limit(); limit != 0 {
 		most = min(most, int(limit/limitShare/max(1, c.batch*c.size))) // class 0 has no bytes
 	}
-	return h.groupShare(max(leastFull, most))
+	return h.groupShare(max(leastStocked, most))
 }
 
 // hasRoom reports whether Keep may push a magazine.
 func (d *Depot) hasRoom(h *Heap) bool {
-	n := int(d.full.n)
-	return n < h.groupShare(leastFull) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
+	n := int(d.stocked.n)
+	return n < h.groupShare(leastStocked) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
 }
 
-// extra returns the bytes of blocks that d's magazines beyond its share of leastFull can hold.
+// extra returns the bytes of blocks that d's magazines beyond its share of leastStocked can hold.
 func (d *Depot) extra(h *Heap) int64 {
 	c := &classes[d.class]
-	return int64(max(0, int(d.full.n)-h.groupShare(leastFull))) * int64(c.batch*c.size)
+	return int64(max(0, int(d.stocked.n)-h.groupShare(leastStocked))) * int64(c.batch*c.size)
 }
 
 // noteExtra adds the change of d's extra to the heap's counter. before is d's extra before the
@@ -307,11 +308,11 @@ func (d *Depot) fetch(h *Heap) (*Magazine, error) {
 // pop takes a magazine with blocks from d, or nil.
 func (d *Depot) pop(h *Heap) *Magazine {
 	before := d.extra(h)
-	m := d.full.pop()
+	m := d.stocked.pop()
 	if m != nil {
 		d.noteExtra(h, before)
-		d.length.Store(d.full.n)
-		d.unused = min(d.unused, int16(d.full.n))
+		d.length.Store(d.stocked.n)
+		d.unused = min(d.unused, int16(d.stocked.n))
 	}
 	return m
 }
@@ -339,7 +340,7 @@ func (d *Depot) newMagazine(h *Heap) (*Magazine, error) {
 
 // discard keeps an empty magazine for newMagazine, or frees it.
 func (d *Depot) discard(h *Heap, m *Magazine) {
-	if int(d.empty.n) < max(h.groupShare(leastEmpty), h.mostMagazines(d.class)-int(d.full.n)) {
+	if int(d.empty.n) < max(h.groupShare(leastEmpty), h.mostMagazines(d.class)-int(d.stocked.n)) {
 		d.empty.push(m)
 	} else {
 		d.freeMagazine(h, m)
@@ -358,7 +359,7 @@ func (d *Depot) tick(h *Heap) (used bool) {
 	for range d.unused {
 		d.flush(h, d.pop(h))
 	}
-	used, d.used, d.unused = d.used, false, int16(d.full.n)
+	used, d.used, d.unused = d.used, false, int16(d.stocked.n)
 	return used
 }
 
@@ -376,6 +377,6 @@ func (d *Depot) clear(h *Heap) {
 // forget drops all magazines of a closed heap without freeing them. The page heap frees their
 // memory. mu is held.
 func (d *Depot) forget() {
-	d.full, d.empty, d.unused = pile{}, pile{}, 0
+	d.stocked, d.empty, d.unused = pile{}, pile{}, 0
 	d.length.Store(0)
 }

@@ -46,7 +46,7 @@ func (p *processor) burst(t testing.TB, magazines int, groups ...int) {
 // groups together keep no more than one would, also if one group does all the work.
 func TestMagazinesAreBounded(t *testing.T) {
 	for _, n := range []int{1, 4} {
-		for limit, most := range map[int]int{0: 128, 64 << 20: max(leastFull, 8)} { // 8 KiB each
+		for limit, most := range map[int]int{0: 128, 64 << 20: max(leastStocked, 8)} { // 8 KiB each
 			t.Run(fmt.Sprintf("groups=%d/limit=%d", n, limit), func(t *testing.T) {
 				groups(t, n)
 				testMagazines(t, newMachine(t, pages.Options{MaxBytes: limit}, most+leastEmpty+1), most)
@@ -58,8 +58,8 @@ func TestMagazinesAreBounded(t *testing.T) {
 func testMagazines(t *testing.T, m *machine, most int) {
 	few := func(when string) {
 		t.Helper()
-		if full, empty := m.magazines(class64); full+empty > most+max(leastEmpty, len(m.depots)) {
-			t.Fatalf("%s: %d magazines with blocks, and %d without", when, full, empty)
+		if stocked, empty := m.magazines(class64); stocked+empty > most+max(leastEmpty, len(m.depots)) {
+			t.Fatalf("%s: %d magazines with blocks, and %d without", when, stocked, empty)
 		}
 	}
 	for _, p := range m.processors {
@@ -80,8 +80,8 @@ func testMagazines(t *testing.T, m *machine, most int) {
 			few("Free")
 		}
 		live = nil
-		if full, empty := m.magazines(class64); full != most || empty == 0 {
-			t.Errorf("%d magazines with blocks, want %d; %d without", full, most, empty)
+		if stocked, empty := m.magazines(class64); stocked != most || empty == 0 {
+			t.Errorf("%d magazines with blocks, want %d; %d without", stocked, most, empty)
 		}
 	}
 	for _, p := range m.processors {
@@ -90,19 +90,19 @@ func testMagazines(t *testing.T, m *machine, most int) {
 	}
 	m.check(t)
 	m.Shrink()
-	if full, empty := m.magazines(class64); full+empty != 0 {
-		t.Errorf("after Shrink %d magazines with blocks, and %d without", full, empty)
+	if stocked, empty := m.magazines(class64); stocked+empty != 0 {
+		t.Errorf("after Shrink %d magazines with blocks, and %d without", stocked, empty)
 	}
 }
 
 func TestMostMagazines(t *testing.T) {
-	was := leastFull
-	t.Cleanup(func() { leastFull = was })
-	leastFull = 4
+	was := leastStocked
+	t.Cleanup(func() { leastStocked = was })
+	leastStocked = 4
 	for _, tt := range []struct{ groups, limit, size, most int }{
 		{1, 0, 64, 128}, {4, 0, 64, 32}, // as many, of 8 KiB each
 		{1, 0, 1024, 32}, {4, 0, 1024, 8}, // 1 MiB of blocks
-		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 1024, 1}, // leastFull, rounded up for each group
+		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 1024, 1}, // leastStocked, rounded up for each group
 	} {
 		groups(t, tt.groups)
 		if got := newMachine(t, pages.Options{MaxBytes: tt.limit}, 0).mostMagazines(ClassFor(tt.size, 1)); got != tt.most {
@@ -137,13 +137,13 @@ func TestDepotsShareTheirRoom(t *testing.T) {
 		least := 0
 		for _, size := range sizes {
 			class := ClassFor(size, 1)
-			full, _ := m.magazines(class)
-			if full < m.groupShare(leastFull) {
-				t.Errorf("%+v: %d magazines of %d bytes", tt, full, size)
+			stocked, _ := m.magazines(class)
+			if stocked < m.groupShare(leastStocked) {
+				t.Errorf("%+v: %d magazines of %d bytes", tt, stocked, size)
 			}
 			bytes := int(classes[class].batch) * size
-			kept += full * bytes
-			least += tt.groups * m.groupShare(leastFull) * bytes
+			kept += stocked * bytes
+			least += tt.groups * m.groupShare(leastStocked) * bytes
 		}
 		if kept < tt.most || kept > tt.most+tt.most/8+least+1<<20/8 {
 			t.Errorf("%+v: depots of %d bytes, and up to %d more", tt, kept, least)
@@ -157,7 +157,7 @@ func TestGroupsLockTheirOwnDepots(t *testing.T) {
 	for group := range 4 {
 		workIn(group)
 		for name, lock := range map[string]func(h *Heap, class uint8, slot int) *Depot{
-			"Alloc": (*Heap).LockFull, "Free": (*Heap).LockRoomy,
+			"Alloc": (*Heap).LockStocked, "Free": (*Heap).LockRoomy,
 		} {
 			d := lock(&m.Heap, class64, 0)
 			d.Unlock()
@@ -175,14 +175,14 @@ func TestBlocksComeFromOtherGroups(t *testing.T) {
 	c := &p.m.central[class64]
 	for from := range 8 {
 		p.burst(t, 8, from)
-		full, _ := p.m.magazines(class64)
+		stocked, _ := p.m.magazines(class64)
 		out := c.out
 		workIn(7 - from)
-		for n := full; n > 0 && c.out <= out; n, _ = p.m.magazines(class64) {
+		for n := stocked; n > 0 && c.out <= out; n, _ = p.m.magazines(class64) {
 			p.alloc(t, 64)
 		}
-		if full < 4 || c.out > out {
-			t.Errorf("from group %d: %d magazines; %d blocks left their spans", from, full, c.out-out)
+		if stocked < 4 || c.out > out {
+			t.Errorf("from group %d: %d magazines; %d blocks left their spans", from, stocked, c.out-out)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestDepotBecomesEmptyUnderTheLook(t *testing.T) {
 	p.burst(t, 6, 1, 2)
 	workIn(0)
 	one, next := m.depot(class64, 1), m.depot(class64, 2)
-	last := next.full.n
+	last := next.stocked.n
 	onDepot = func(d *Depot, lock bool) {
 		if d == one && lock {
 			d.mu.Lock()
@@ -203,15 +203,15 @@ func TestDepotBecomesEmptyUnderTheLook(t *testing.T) {
 		}
 	}
 	defer func() { onDepot = nil }()
-	for i := 0; i <= 2*maxBatch && one.full.n > 0; i++ { // the cache has two magazines
+	for i := 0; i <= 2*maxBatch && one.stocked.n > 0; i++ { // the cache has two magazines
 		p.alloc(t, 64)
 	}
-	if n := next.full.n; n != last-1 {
+	if n := next.stocked.n; n != last-1 {
 		t.Errorf("%d magazines of %d are left in the next depot", n, last)
 	}
 }
 
-// A depot that had room when another one was full is full once it is locked.
+// A depot that had room when the other one had none has none itself once it is locked.
 func TestDepotBecomesFullUnderTheLook(t *testing.T) {
 	p := newGroups(t, 2)
 	m := p.m
@@ -222,7 +222,7 @@ func TestDepotBecomesFullUnderTheLook(t *testing.T) {
 		if d != other || !lock {
 			return
 		}
-		for fills++; other.full.n < most; {
+		for fills++; other.stocked.n < most; {
 			magazine, err := other.newMagazine(&m.Heap)
 			if err == nil {
 				err = m.central[class64].fill(&m.Heap, magazine)
@@ -235,8 +235,8 @@ func TestDepotBecomesFullUnderTheLook(t *testing.T) {
 	}
 	defer func() { onDepot = nil }()
 	p.burst(t, 2*int(most), 0)
-	if fills != 1 || one.full.n != most || other.full.n != most {
-		t.Errorf("filled %d times; %d and %d magazines, want %d", fills, one.full.n, other.full.n, most)
+	if fills != 1 || one.stocked.n != most || other.stocked.n != most {
+		t.Errorf("filled %d times; %d and %d magazines, want %d", fills, one.stocked.n, other.stocked.n, most)
 	}
 }
 
@@ -263,13 +263,13 @@ func TestDrainsAndCountsLockAllDepots(t *testing.T) {
 			done := make(chan bool, 1)
 			go func() { tt.call(m); done <- true }()
 			waits := await.Lock(tt.locks, done)
-			if n := m.depot(class64, 0).full.n; !waits || n == 0 {
+			if n := m.depot(class64, 0).stocked.n; !waits || n == 0 {
 				t.Errorf("waits: %v; %d magazines in the first depot", waits, n)
 			}
 			m.depot(class64, 3).mu.Unlock()
 			<-done
-			if full, empty := m.magazines(class64); full > 0 != tt.keeps || empty > 0 && !tt.keeps {
-				t.Errorf("%d magazines in depots afterwards, and %d without blocks", full, empty)
+			if stocked, empty := m.magazines(class64); stocked > 0 != tt.keeps || empty > 0 && !tt.keeps {
+				t.Errorf("%d magazines in depots afterwards, and %d without blocks", stocked, empty)
 			}
 		})
 	}
@@ -352,21 +352,21 @@ func TestTicksReturnWhatNobodyTakes(t *testing.T) {
 	rest := func() {
 		t.Helper()
 		m.Tick()
-		if m.Tick() || !c.rested || d.full.n != 0 || d.empty.n != 0 {
-			t.Errorf("at rest: %v; %d magazines with blocks, and %d without", c.rested, d.full.n, d.empty.n)
+		if m.Tick() || !c.rested || d.stocked.n != 0 || d.empty.n != 0 {
+			t.Errorf("at rest: %v; %d magazines with blocks, and %d without", c.rested, d.stocked.n, d.empty.n)
 		}
 	}
 	for range 2 {
 		allocAll()
 		freeAll()
-		had := d.full.n
-		if !m.Tick() || had == 0 || d.full.n != had {
-			t.Errorf("%d magazines, and %d after a tick in which the class moved blocks", had, d.full.n)
+		had := d.stocked.n
+		if !m.Tick() || had == 0 || d.stocked.n != had {
+			t.Errorf("%d magazines, and %d after a tick in which the class moved blocks", had, d.stocked.n)
 		}
 		m.Flush(p.cache, 0)
 		p.free(p.alloc(t, 64)) // takes a magazine from the depot, and leaves the others there
-		if !m.Tick() || d.full.n != 0 {
-			t.Errorf("%d magazines after a tick in which none of them was taken", d.full.n)
+		if !m.Tick() || d.stocked.n != 0 {
+			t.Errorf("%d magazines after a tick in which none of them was taken", d.stocked.n)
 		}
 		rest()
 	}

@@ -214,7 +214,7 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	defer h.unlockDepots(class)
 	for i := range h.depots {
 		d := &h.depots[i][class]
-		cached += int(d.full.blocks)
+		cached += int(d.stocked.blocks)
 		n.Allocs += d.allocs
 		n.Frees += d.frees
 	}

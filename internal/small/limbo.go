@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	// Limbo is full if it has more than minLimbo bytes and more than this part of the heap's
+	// A drain is due if limbo has more than minLimbo bytes and more than this part of the heap's
 	// committed memory.
 	minLimbo   = 256 << 10
 	limboShare = 32
@@ -44,14 +44,14 @@ const (
 // limbo counts the bytes that all classes of a heap have in limbo.
 type limbo struct {
 	bytes atomic.Int64
-	full  atomic.Bool // a drain is due
+	due   atomic.Bool // a drain is due
 }
 
 // LimboBytes returns the bytes in limbo.
 func (h *Heap) LimboBytes() int { return int(h.limbo.bytes.Load()) }
 
-// LimboIsFull reports whether a drain is due.
-func (h *Heap) LimboIsFull() bool { return h.limbo.full.Load() }
+// DrainIsDue reports whether a drain should free the statuses in limbo.
+func (h *Heap) DrainIsDue() bool { return h.limbo.due.Load() }
 
 // bury pushes the statuses of s onto c's limbo list. The first word of each bitmap links the list.
 // The caller frees the run afterwards: lookup.go gives the reason for this order. c.mu is held.
@@ -81,7 +81,7 @@ func (c *central) freeLimbo(h *Heap) {
 // noteLimbo adds change to the bytes in limbo.
 func (h *Heap) noteLimbo(change int64) {
 	bytes := h.limbo.bytes.Add(change)
-	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.CommittedNow())/limboShare)
+	h.limbo.due.Store(bytes > minLimbo && bytes > int64(h.pages.CommittedNow())/limboShare)
 }
 
 // markLiveAgain finds the blocks whose bit says free and whose status says live, and clears their

@@ -96,16 +96,16 @@ func TestStatusesStayInLimboUntilADrain(t *testing.T) {
 	}
 }
 
-// Limbo of up to minLimbo bytes is never full.
-func TestSmallLimboIsNotFull(t *testing.T) {
+// Limbo of up to minLimbo bytes needs no drain.
+func TestSmallLimboNeedsNoDrain(t *testing.T) {
 	m := newProcessor(t).m
 	m.noteLimbo(minLimbo)
-	if m.LimboIsFull() {
-		t.Error("full at minLimbo")
+	if m.DrainIsDue() {
+		t.Error("a drain is due at minLimbo")
 	}
 	m.noteLimbo(1)
-	if !m.LimboIsFull() {
-		t.Error("not full above minLimbo")
+	if !m.DrainIsDue() {
+		t.Error("no drain is due above minLimbo")
 	}
 	m.noteLimbo(-minLimbo - 1)
 }

@@ -132,7 +132,7 @@ func (p *processor) tryAlloc(size int) ([]byte, error) {
 	}
 	addr, was := p.cache.Alloc(class, size)
 	if addr == 0 {
-		d := p.m.LockFull(class, p.slot)
+		d := p.m.LockStocked(class, p.slot)
 		defer d.Unlock()
 		var m *Magazine
 		var err error

@@ -69,9 +69,9 @@ type object struct {
 }
 
 func newSimulation(t testing.TB, processors int) *simulation {
-	full, empty := leastFull, leastEmpty
-	leastFull, leastEmpty = max(4, processors/2), max(2, processors/4)
-	t.Cleanup(func() { leastFull, leastEmpty = full, empty })
+	stocked, empty := leastStocked, leastEmpty
+	leastStocked, leastEmpty = max(4, processors/2), max(2, processors/4)
+	t.Cleanup(func() { leastStocked, leastEmpty = stocked, empty })
 	s := &simulation{rand: rand.New(rand.NewPCG(uint64(processors), 0)),
 		lines: newDirectory(processors), spans: map[uintptr]*Span{}, locks: map[*Depot]*pressure{},
 		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),

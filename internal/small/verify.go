@@ -31,8 +31,8 @@ func (h *Heap) Verify(object func(size uintptr), watched func(addr uintptr) (siz
 		for at := h.central[i].limbo; at != 0; at = uintptr(*pages.Bitmap(at + class.statusesBytes()).Word(0)) {
 			object(class.bitsBytes())
 		}
-		full, empty := h.magazines(uint8(i))
-		for range full + empty {
+		stocked, empty := h.magazines(uint8(i))
+		for range stocked + empty {
 			object(class.magazineBytes())
 		}
 	}
@@ -40,12 +40,12 @@ func (h *Heap) Verify(object func(size uintptr), watched func(addr uintptr) (siz
 }
 
 // magazines returns the numbers of magazines in the depots of the class, with blocks and without.
-func (h *Heap) magazines(class uint8) (full, empty int) {
+func (h *Heap) magazines(class uint8) (stocked, empty int) {
 	for i := range h.depots {
-		full += int(h.depots[i][class].full.n)
+		stocked += int(h.depots[i][class].stocked.n)
 		empty += int(h.depots[i][class].empty.n)
 	}
-	return full, empty
+	return stocked, empty
 }
 
 // Verify verifies the magazines of c, and calls object with the size of each.
@@ -157,7 +157,7 @@ func (v *Verification) End() error {
 			if err := d.verify(h); err != nil {
 				return err
 			}
-			blocks += int(d.full.blocks)
+			blocks += int(d.stocked.blocks)
 			extra += d.extra(h)
 		}
 		if blocks > c.out {
@@ -190,15 +190,15 @@ func (c *central) verify(h *Heap) error {
 
 func (d *Depot) verify(h *Heap) error {
 	n, blocks := int32(0), int32(0)
-	for at := d.full.head; at != 0; at = magazineAt(at).next {
+	for at := d.stocked.head; at != 0; at = magazineAt(at).next {
 		n++
 		blocks += int32(magazineAt(at).n)
 	}
-	if n != d.full.n || n != d.length.Load() || blocks != d.full.blocks {
-		return fmt.Errorf("class %d: %d blocks in %d magazines, counted %+v of length %d", d.class, blocks, n, d.full, d.length.Load())
+	if n != d.stocked.n || n != d.length.Load() || blocks != d.stocked.blocks {
+		return fmt.Errorf("class %d: %d blocks in %d magazines, counted %+v of length %d", d.class, blocks, n, d.stocked, d.length.Load())
 	}
-	if most := h.mostMagazines(d.class); int(d.full.n) > most || int(d.empty.n) > max(most-int(d.full.n), h.groupShare(leastEmpty)) {
-		return fmt.Errorf("class %d: %d magazines with blocks and %d without, want %d at most", d.class, d.full.n, d.empty.n, most)
+	if most := h.mostMagazines(d.class); int(d.stocked.n) > most || int(d.empty.n) > max(most-int(d.stocked.n), h.groupShare(leastEmpty)) {
+		return fmt.Errorf("class %d: %d magazines with blocks and %d without, want %d at most", d.class, d.stocked.n, d.empty.n, most)
 	}
 	return nil
 }
