@@ -86,9 +86,9 @@ type caches struct {
 
 const _ = -(unsafe.Sizeof(caches{}) ^ (unsafe.Offsetof(caches{}.Table) + unsafe.Sizeof(caches{}.Table)))
 
-func (c *caches) init(p *pages.Heap, s *small.Heap) {
-	c.pages, c.small = p, s
-	c.Table.Init(&noCache)
+func (t *caches) init(p *pages.Heap, s *small.Heap) {
+	t.pages, t.small = p, s
+	t.Table.Init(&noCache)
 }
 
 // enter takes hold of the processor's slot, or of the slot that a test has chosen, until Leave.
