@@ -1,4 +1,17 @@
 // Large blocks: runs of pages, one block each.
+//
+//	allocRun --+-- the leaf: a run from the processor's cache
+//	           +-- allocSlow, tryAlloc -> tryLarge --+-- takeRun: the cache again
+//	                                                 +-- allocLarge -> newLarge -> AllocBlock
+//
+//	freeRun --+-- the leaf: the cache keeps the run
+//	          +-- freeSlow -> freeLarge --+-- keepRun: the same, after other runs were evicted
+//	                                      +-- FreeBlock: the page heap takes the run
+//
+// Each call tries the upper branch first. The functions before tryLarge and freeLarge are in
+// alloc.go, the kept runs in largecache.go, and AllocBlock and FreeBlock in package pages.
+// FreePointer reaches the leaf by keepRunAt. tryLarge calls takeRun only while package watch counts
+// down. allocLarge calls newLarge in withReclaim.
 
 package heap
 
