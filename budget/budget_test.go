@@ -663,7 +663,7 @@ func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
 	}
 	look(526, 510, 551)
 	look(500, 510, 525) // memory that was freed is not granted
-	f.change(func() { f.clock, f.offHeap = f.clock.Add(shortShare*2*longWait), 530*mib })
+	f.change(func() { f.clock, f.offHeap = f.clock.Add(shortMultiple*2*longWait), 530*mib })
 	f.waits(t, longWait, 50*time.Millisecond)
 	look(530, 10, 555)
 	look(540, 700, 555)

@@ -8,8 +8,8 @@ const (
 	// evict is asked for 1/evictShare of the limit or more, so that one refused request frees
 	// memory for many blocks.
 	evictShare = 256
-	// AllocOrEvict gives up when 1/evictMost of the limit was evicted in vain.
-	evictMost = 8
+	// AllocOrEvict gives up when 1/evictMostShare of the limit was evicted in vain.
+	evictMostShare = 8
 	// A call that evicts less counts as this many bytes, so the loop ends.
 	evictLeast = 8 << 10
 )
@@ -48,7 +48,7 @@ func (a *Account) AllocOrEvict(size, align int, evict func(bytes int) (freed int
 func (a *Account) evictFor(size, align int, evict func(bytes int) int, err error) ([]byte, error) {
 	limit := payer{a}.Limit()
 	ask := max(size, limit/evictShare)
-	most := max(limit/evictMost, 4*size)
+	most := max(limit/evictMostShare, 4*size)
 	sum := 0
 	for isFull(err) && size < limit && sum < most {
 		freed := evict(ask)

@@ -125,7 +125,7 @@ func TestEvictThatLies(t *testing.T) {
 		if len(asked) != tt.calls {
 			t.Errorf("called %d times for %d bytes each, want %d", len(asked), tt.lie, tt.calls)
 		}
-		want, most := tt.size, max(limit/evictMost, 4*tt.size)
+		want, most := tt.size, max(limit/evictMostShare, 4*tt.size)
 		for _, n := range asked {
 			if n != want {
 				t.Errorf("asked for %d, want %d", n, want)

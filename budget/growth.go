@@ -28,7 +28,7 @@ func (g *growth) watermark(p plan, offHeap, headroom, rise int64) int64 {
 	return max(offHeap+min(mark-offHeap, rise), 1)
 }
 
-// resign notes a long wait in vain. Waits are short for shortShare times its length.
+// resign notes a long wait in vain. Waits are short for shortMultiple times its length.
 func (g *growth) resign(now time.Time, waited time.Duration) {
-	g.shortUntil, g.resigned = now.Add(shortShare*waited), true
+	g.shortUntil, g.resigned = now.Add(shortMultiple*waited), true
 }

@@ -99,7 +99,7 @@ func TestGrowthWaitsBrieflyAfterALongWaitInVain(t *testing.T) {
 	f.waits(t, shortWait, more)
 	f.change(func() { f.golang.held += 80 * mib })
 	f.waits(t, longWait, more)
-	f.change(func() { f.clock = f.clock.Add(shortShare*longWait - time.Second) })
+	f.change(func() { f.clock = f.clock.Add(shortMultiple*longWait - time.Second) })
 	f.waits(t, shortWait, more)
 	f.change(func() {
 		f.clock = f.clock.Add(time.Second)

@@ -89,12 +89,12 @@ func (p payer) MakeRoom(bytes int) bool {
 		}
 	}
 	began := node.Now()
-	full, shared := node.Refuse(n, began)
+	full, hasPeers := node.Refuse(n, began)
 	if full == nil {
 		return true
 	}
 	a := accountOf(full)
-	searched := shared && a.search(bytes, began, enough)
+	searched := hasPeers && a.search(bytes, began, enough)
 	if l := a.leads(); l != nil {
 		l.relieve(enough)
 		return true

@@ -19,6 +19,9 @@ import (
 )
 
 const (
+	// A constant ...Share is the denominator of a part: 1/growthShare. A constant ...Percent is a
+	// percentage.
+
 	// Go's floor: with a limit below one and a half times the live bytes, the collector takes more
 	// time than the program.
 	minGoHeap    = 8 << 20
@@ -45,17 +48,17 @@ const (
 	// Go's heap may grow to 16 times the live bytes, or to 40% of the limit if that is more. At 16
 	// times, collection costs next to nothing. A larger heap has a price: it takes long to shrink,
 	// and the runtime's own memory grows with it and never shrinks.
-	amplePercent = 1600
-	ampleShare   = 40
+	ampleLivePercent  = 1600
+	ampleLimitPercent = 40
 
 	// No goroutine waits while Go's excess is 1/spareShare of the floor or less.
 	spareShare = 8
 	// A wait was worth it if Go's excess fell by 1/worthShare. After a wait of longWait or more in
-	// vain, waits last at most shortWait, for shortShare times as long.
-	worthShare = 8
-	shortShare = 10
-	shortWait  = 100 * time.Millisecond
-	longWait   = 5 * time.Second
+	// vain, waits last at most shortWait, for shortMultiple times as long.
+	worthShare    = 8
+	shortMultiple = 10
+	shortWait     = 100 * time.Millisecond
+	longWait      = 5 * time.Second
 	// manyReclaims is the least number of reclaims in a wait of seconds.
 	manyReclaims = 8
 )
@@ -177,7 +180,7 @@ func (f figures) goal(room int64) int64 {
 	case f.userLimit:
 		return room
 	}
-	return max(f.golang.live/100*amplePercent, f.limit/100*ampleShare)
+	return max(f.golang.live/100*ampleLivePercent, f.limit/100*ampleLimitPercent)
 }
 
 // steady reports whether two values are so close that a change is not worth it. A value of

@@ -73,7 +73,7 @@ func (b *Budget) update() {
 	}
 	b.plan = step(f, before)
 	b.settings.set(b.plan.setting)
-	due := b.alarm.note(f, b.watch.Signaled(now), b.share(f), now)
+	due := b.alarm.note(f, b.watch.Signaled(now), b.setAccountLimit(f), now)
 	b.logLevel(now)
 	if due {
 		b.rounds.wake()
@@ -110,7 +110,7 @@ func (b *Budget) charged() int64 {
 	return b.account.node.Charged()
 }
 
-// share sets the limit of the process's account, and returns its state:
+// setAccountLimit sets the limit of the process's account, and returns its state:
 //
 //	limit of the process
 //	|<------------------------------------------------------------------->|
@@ -118,7 +118,7 @@ func (b *Budget) charged() int64 {
 //	| used | left         |
 //
 // mu is held.
-func (b *Budget) share(f figures) pressure.State {
+func (b *Budget) setAccountLimit(f figures) pressure.State {
 	if b.account == nil {
 		return pressure.State{}
 	}

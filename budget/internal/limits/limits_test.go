@@ -246,8 +246,8 @@ func TestRefusalIsOver(t *testing.T) {
 	n.SetLimits(0, 1000)
 	refuse := func(bytes int64) {
 		t.Helper()
-		if full, shared := n.Refuse(bytes, now); full != n || shared {
-			t.Errorf("%p is full, shared: %t", full, shared)
+		if full, hasPeers := n.Refuse(bytes, now); full != n || hasPeers {
+			t.Errorf("%p is full, hasPeers: %t", full, hasPeers)
 		}
 	}
 	want := func(l pressure.Level, wanted int64) {
@@ -256,7 +256,7 @@ func TestRefusalIsOver(t *testing.T) {
 			t.Errorf("%+v, want %v %d", got, l, wanted)
 		}
 	}
-	const soft = 850 / pressure.SlackShare
+	const soft = 850 / pressure.HysteresisShare
 	n.Charge(600)
 	refuse(500)
 	refuse(450)
@@ -282,17 +282,17 @@ func TestRefusalIsOver(t *testing.T) {
 	}
 }
 
-// A limit is shared if the full node is another one, or has open nodes below.
+// A limit has peers if the full node is another one, or has open nodes below.
 func TestRefusalOfASharedLimit(t *testing.T) {
 	top := New(nil, "top", deaf{}, time.Now)
 	top.SetLimits(0, 100)
 	if full, _ := top.Refuse(100, time.Time{}); full != nil {
 		t.Error("full with all of its room")
 	}
-	want := func(n *Node, shared bool) {
+	want := func(n *Node, hasPeers bool) {
 		t.Helper()
-		if full, got := n.Refuse(101, time.Time{}); full != top || got != shared {
-			t.Errorf("%v is full, shared: %t, want %t", full.Name(), got, shared)
+		if full, got := n.Refuse(101, time.Time{}); full != top || got != hasPeers {
+			t.Errorf("%v is full, hasPeers: %t, want %t", full.Name(), got, hasPeers)
 		}
 	}
 	want(top, false)

@@ -93,7 +93,7 @@ func (n *Node) find() pressure.State {
 func (n *Node) limit() {
 	n.hard = lower(n.asked[1], n.followed)
 	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)
-	hard := n.hard - n.hard/pressure.SlackShare
+	hard := n.hard - n.hard/pressure.HysteresisShare
 	n.marks = [2]pressure.Mark{pressure.MarkAt(n.soft), pressure.MarkAt(hard)}
 	n.marks[0].Begin = min(n.marks[0].Begin, n.marks[1].Begin)
 	n.marks[0].End = min(n.marks[0].End, n.marks[1].End)

@@ -29,9 +29,9 @@ const (
 	// SoftPercent is the part of a limit above which the level is Soft, unless a caller says
 	// otherwise.
 	SoftPercent = 85
-	// SlackShare is the hysteresis of a level. The level ends when use has fallen 1/SlackShare of
-	// the limit below the bytes at which it began.
-	SlackShare = 32
+	// A level ends when use has fallen 1/HysteresisShare of the limit below the bytes at which it
+	// began.
+	HysteresisShare = 32
 )
 
 // Mark has the two thresholds of a level. The level begins when use rises above Begin. It ends when
@@ -43,7 +43,7 @@ func MarkAt(begin int64) Mark {
 	if begin == 0 {
 		return Mark{math.MaxInt64, math.MaxInt64}
 	}
-	return Mark{begin, begin - begin/SlackShare}
+	return Mark{begin, begin - begin/HysteresisShare}
 }
 
 // LevelOf returns the level for used bytes. before is the level before.
@@ -71,7 +71,7 @@ func LevelOf(used int64, before Level, soft, hard Mark) Level {
 //
 // Memory that Go holds above its floor does not count, since a lower limit makes Go give it back.
 func marks(room int64) (soft, hard Mark) {
-	slack := room / SlackShare
+	slack := room / HysteresisShare
 	begin := room / 100 * SoftPercent
 	return Mark{begin, begin - slack}, Mark{room, room - slack}
 }
@@ -83,7 +83,7 @@ func Of(needed, room int64, before, signaled Level) State {
 	soft, hard := marks(room)
 	s := State{Level: max(LevelOf(needed, before, soft, hard), signaled)}
 	if s.Level > Calm {
-		s.Wanted = max(needed-soft.Begin, 0) + room/SlackShare
+		s.Wanted = max(needed-soft.Begin, 0) + room/HysteresisShare
 	}
 	return s
 }

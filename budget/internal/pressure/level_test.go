@@ -16,7 +16,7 @@ const (
 func TestOf(t *testing.T) {
 	// Soft begins at 850 MiB and hard at 1000. A level stays down to 31 MiB less.
 	const room = 1000 * mib
-	slack := int64(room) / SlackShare
+	slack := int64(room) / HysteresisShare
 	tests := []struct {
 		needed           int64 // MiB
 		before, signaled Level

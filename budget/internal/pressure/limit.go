@@ -24,8 +24,8 @@ var ErrNoLimit = errors.New("no memory limit found: set Options.Limit or " + Env
 
 // The process may have 3/4 of physical memory. The kernel and other processes have the rest.
 const (
-	physicalShare  = 3
-	physicalShares = 4
+	physicalNumerator   = 3
+	physicalDenominator = 4
 )
 
 // limit is the process's limit and where it is from.
@@ -94,8 +94,8 @@ func (m Machine) systemLimit(before []sysmem.Limit) (limit, error) {
 	case group.bytes > 0:
 		return group, problem
 	case physicalErr == nil:
-		group.bytes, group.ungiven = physical/physicalShares*physicalShare, true
-		group.source = fmt.Sprintf("%d/%d of physical memory", physicalShare, physicalShares)
+		group.bytes, group.ungiven = physical/physicalDenominator*physicalNumerator, true
+		group.source = fmt.Sprintf("%d/%d of physical memory", physicalNumerator, physicalDenominator)
 		return group, problem
 	}
 	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
