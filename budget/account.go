@@ -82,18 +82,18 @@ type AccountOptions struct {
 // Make one with [NewAccount]. [Budget.Account] is the account of the process, whose limit follows
 // the container's. Methods of a zero Account panic.
 type Account struct {
-	node      *limits.Node
-	leader    leader        // of the process's account; nil for all others
-	rounded   atomic.Uint64 // rounds so far
-	rounds    turns
-	crossed   crossed // guarded by node's lock
-	searches  searches
-	callbacks callbacks
-	logger    *slog.Logger // nil if there is none
-	lines     turns
-	evicted   atomic.Int64 // bytes, by AllocOrEvict
-	closing   sync.Once
-	final     atomic.Pointer[AccountStats] // nil before Close
+	node       *limits.Node
+	leader     leader        // of the process's account; nil for all others
+	roundCount atomic.Uint64 // rounds so far
+	rounds     turns
+	crossed    crossed // guarded by node's lock
+	searches   searches
+	callbacks  callbacks
+	logger     *slog.Logger // nil if there is none
+	lines      turns
+	evicted    atomic.Int64 // bytes, by AllocOrEvict
+	closing    sync.Once
+	final      atomic.Pointer[AccountStats] // nil before Close
 
 	h heap.Heap // last, as pin.New demands
 }

@@ -47,7 +47,7 @@ func (a *Account) Stats() AccountStats {
 		Committed: int64(own.Committed),
 		Live:      own.Blocks, LiveBytes: int64(own.Allocated),
 		Refusals: f.Refusals, Evicted: a.evicted.Load(),
-		Pressure: Pressure(f.State), Rounds: a.rounded.Load(),
+		Pressure: Pressure(f.State), Rounds: a.roundCount.Load(),
 	}
 	st.Late, st.Panics, st.Problem = a.callbacks.failed()
 	return st

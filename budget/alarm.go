@@ -18,13 +18,13 @@ const roundTime = time.Second
 
 // alarm is the pressure and the rounds about it.
 type alarm struct {
-	pressure Pressure
-	rise     int64         // off-heap memory may grow by this before the level rises
-	danger   bool          // the process is at its limit, and not only its account
-	told     Level         // last told to the callbacks
-	next     time.Time     // no round before, unless the level rises or becomes Calm
-	pause    time.Duration // between rounds in danger
-	rounds   uint64
+	pressure   Pressure
+	rise       int64         // off-heap memory may grow by this before the level rises
+	danger     bool          // the process is at its limit, and not only its account
+	told       Level         // last told to the callbacks
+	next       time.Time     // no round before, unless the level rises or becomes Calm
+	pause      time.Duration // between rounds in danger
+	roundCount uint64
 }
 
 // note finds the pressure from a process's figures, from the level that the kernel signals, and
@@ -57,7 +57,7 @@ func (a *alarm) note(f figures, signaled Level, account pressure.State, now time
 func (a *alarm) begin() (tell bool) {
 	tell = a.pressure.Level > Calm || a.told > Calm
 	a.told = a.pressure.Level
-	a.rounds++
+	a.roundCount++
 	return tell
 }
 

@@ -124,7 +124,7 @@ func (f *fake) setPercent(n int) (before int) {
 	f.change(func() { before, f.golang.percent = f.golang.percent, n; f.set = append(f.set, "percent") })
 	return before
 }
-func (f *fake) reclaim() {
+func (f *fake) freeOSMemory() {
 	f.change(func() {
 		f.reclaims++
 		if f.onReclaim != nil {
@@ -291,7 +291,7 @@ func TestHeadroom(t *testing.T) {
 		{Options{Headroom: 200}, 300, 150},
 	}
 	for _, tt := range tests {
-		if got := tt.o.headroom(tt.limit); got != tt.want {
+		if got := tt.o.headroomOf(tt.limit); got != tt.want {
 			t.Errorf("%+v of %d: %d, want %d", tt.o, tt.limit, got, tt.want)
 		}
 	}
@@ -556,27 +556,27 @@ func TestTicksAreRareAtRest(t *testing.T) {
 	for _, tt := range []struct {
 		offHeap int64 // beside 10 MiB that Go holds
 		want    time.Duration
-	}{{0, 25 * pressure.LookTime}, {290, 19 * pressure.LookTime}, {750, 4 * pressure.LookTime}, {751, 4 * pressure.LookTime}, {766, tickTime}, {995, tickTime}, {0, 25 * pressure.LookTime}} {
+	}{{0, 25 * pressure.ReadTime}, {290, 19 * pressure.ReadTime}, {750, 4 * pressure.ReadTime}, {751, 4 * pressure.ReadTime}, {766, tickTime}, {995, tickTime}, {0, 25 * pressure.ReadTime}} {
 		f.change(func() { f.offHeap = tt.offHeap * mib })
 		f.tick(1)
 		next(tt.want)
 	}
 	f.change(func() { f.golang.held = 900 * mib })
 	f.tick(1)
-	next(pressure.LookTime) // nothing is wanted, and a headroom is left
+	next(pressure.ReadTime) // nothing is wanted, and a headroom is left
 	f.change(func() { f.golang.held = 940 * mib })
 	f.tick(1)
 	next(tickTime) // as it collects
 	b.reclaims.wait()
 	f.change(func() { f.golang.held = 10 * mib })
 	f.tick(1)
-	next(25 * pressure.LookTime)
+	next(25 * pressure.ReadTime)
 	if !f.cycle() {
 		t.Error("the next collection calls for no tick")
 	}
 	next(tickTime)
 	f.tick(1)
-	next(25 * pressure.LookTime)
+	next(25 * pressure.ReadTime)
 	f.passed()
 	next(tickTime) // off-heap memory grows
 	b.Account()

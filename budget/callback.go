@@ -55,13 +55,13 @@ func (cs *callbacks) list() []*callback {
 	return cs.all
 }
 
-// tell calls the functions in order. look returns the pressure for each. After a function whose
+// tell calls the functions in order. current returns the pressure for each. After a function whose
 // pressure was above Calm, tell calls asked. tell returns once the pressure has fallen to Calm, or
 // when stopped returns true.
-func (cs *callbacks) tell(look func() Pressure, asked func(), stopped func() bool) {
+func (cs *callbacks) tell(current func() Pressure, asked func(), stopped func() bool) {
 	was := Calm
 	for _, c := range cs.list() {
-		p := look()
+		p := current()
 		if stopped() || p.Level == Calm && was > Calm {
 			return // the fall to Calm wakes another round, which tells the rest
 		}

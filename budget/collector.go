@@ -51,7 +51,7 @@ type golang interface {
 	// These return the setting before.
 	setLimit(int64) int64
 	setPercent(int) int
-	reclaim() // collects, and returns free memory to the system
+	freeOSMemory() // collects, and returns free memory to the system
 }
 
 // theRuntime is the process's runtime. It is not safe for concurrent use.
@@ -112,4 +112,4 @@ func onCycle(f func() (more bool)) {
 
 func (*theRuntime) setLimit(n int64) int64 { return debug.SetMemoryLimit(n) }
 func (*theRuntime) setPercent(n int) int   { return debug.SetGCPercent(n) }
-func (*theRuntime) reclaim()               { debug.FreeOSMemory() }
+func (*theRuntime) freeOSMemory()          { debug.FreeOSMemory() }

@@ -54,9 +54,9 @@ func (a *Account) round() (next time.Duration) {
 		tell = s.Level > Calm || a.crossed.told > Calm
 		a.crossed.told = s.Level
 	})
-	a.rounded.Add(1)
+	a.roundCount.Add(1)
 	if tell {
-		a.callbacks.tell(a.look, a.trimWhileShort, a.node.Closed)
+		a.callbacks.tell(a.currentPressure, a.trimWhileShort, a.node.Closed)
 	}
 	a.node.Locked(func(pressure.State) {
 		if len(a.callbacks.list()) == 0 {
@@ -71,11 +71,11 @@ func (a *Account) round() (next time.Duration) {
 
 // trimWhileShort trims the heaps of a and of the accounts below until a is calm.
 func (a *Account) trimWhileShort() {
-	a.trim(func() bool { return a.look().Level == Calm })
+	a.trim(func() bool { return a.currentPressure().Level == Calm })
 }
 
-// look returns the pressure.
-func (a *Account) look() Pressure { return Pressure(a.node.Look()) }
+// currentPressure returns the pressure.
+func (a *Account) currentPressure() Pressure { return Pressure(a.node.State()) }
 
 // noteLine schedules a line if the level has changed and differs from the last line: at once for a
 // rise, after fallTime for a fall. The leader writes the lines of the process's account. The node

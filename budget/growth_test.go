@@ -129,7 +129,7 @@ func TestStopEndsWaits(t *testing.T) {
 	reclaims := b.Stats().Reclaims
 	f.waits(t, 0, 0)
 	b.tick()
-	b.collect()
+	b.reclaimAndWait()
 	if n := b.Stats().Reclaims; n != reclaims {
 		t.Errorf("%d collections after Stop", n-reclaims)
 	}

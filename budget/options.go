@@ -66,13 +66,13 @@ func (o *Options) check() {
 	}
 }
 
-// headroom returns the bytes of a limit to leave free.
-func (o *Options) headroom(limit int64) int64 {
+// headroomOf returns the bytes of a limit to leave free.
+func (o *Options) headroomOf(limit int64) int64 {
 	if o.Headroom > 0 {
 		return min(o.Headroom, limit/2)
 	}
 	return min(limit/headroomShare, mostHeadroom)
 }
 
-// headroom returns the bytes of the limit that are left free. mu is held.
-func (b *Budget) headroom() int64 { return b.options.headroom(b.watch.Limit()) }
+// currentHeadroom returns the bytes of the limit that are left free. mu is held.
+func (b *Budget) currentHeadroom() int64 { return b.options.headroomOf(b.watch.Limit()) }

@@ -91,7 +91,7 @@ func TestRuntimeFigures(t *testing.T) {
 	}
 	r.setPercent(-1)
 	r.setLimit(math.MaxInt64)
-	r.reclaim()
+	r.freeOSMemory()
 	if g := r.read(); g.limit != math.MaxInt64 || g.percent != -1 || g.live <= 0 || g.cycles == 0 {
 		t.Errorf("%+v", g)
 	}
@@ -102,14 +102,14 @@ func TestRuntimeFigures(t *testing.T) {
 func TestRuntimeFiguresOfFreeMemory(t *testing.T) {
 	const size, noise = 64 * mib, 24 * mib
 	r := newRuntime()
-	r.reclaim()
+	r.freeOSMemory()
 	before := r.read()
 	block := make([]byte, size)
 	with := r.read()
 	runtime.KeepAlive(block)
 	runtime.GC()
 	free := r.read()
-	r.reclaim()
+	r.freeOSMemory()
 	after := r.read()
 	if grown := with.held - before.held; grown < size-noise {
 		t.Errorf("with %d bytes Go holds %d more", size, grown)
@@ -128,12 +128,12 @@ func TestRuntimeFiguresOfFreeMemory(t *testing.T) {
 func TestRuntimeFiguresOfStacks(t *testing.T) {
 	const noise = 4 * mib
 	r := newRuntime()
-	r.reclaim()
+	r.freeOSMemory()
 	before := r.read()
 	var with goFigures
 	done := make(chan int)
 	go func() {
-		done <- recurse(16*mib/1024, func() { r.reclaim(); with = r.read() })
+		done <- recurse(16*mib/1024, func() { r.freeOSMemory(); with = r.read() })
 	}()
 	<-done
 	if more := with.live - before.live; more < 16*mib-noise {

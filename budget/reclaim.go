@@ -18,11 +18,11 @@ type reclaims struct {
 	mu    lockrank.Mutex[lockrank.Leaf] // guards the fields below
 	runs  bool
 	count uint64
-	last  reclaim
+	last  endedReclaim
 }
 
-// reclaim is the record of a reclaim that has ended.
-type reclaim struct {
+// endedReclaim is the record of a reclaim that has ended.
+type endedReclaim struct {
 	ended time.Time
 	took  time.Duration
 }
@@ -37,11 +37,11 @@ func (r *reclaims) begin(g golang, now func() time.Time) {
 	r.running.Lock()
 	go func() {
 		defer r.running.Unlock()
-		g.reclaim()
+		g.freeOSMemory()
 		ended := now()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.runs, r.last = false, reclaim{ended, ended.Sub(began)}
+		r.runs, r.last = false, endedReclaim{ended, ended.Sub(began)}
 	}()
 }
 
@@ -64,7 +64,7 @@ func (r *reclaims) wait() {
 }
 
 // soFar returns the number of reclaims and the last one that has ended.
-func (r *reclaims) soFar() (count uint64, last reclaim) {
+func (r *reclaims) soFar() (count uint64, last endedReclaim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.count, r.last

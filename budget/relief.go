@@ -31,7 +31,7 @@ func (b *Budget) relieve(enough func() bool) {
 	b.system.trim()
 	b.tick()
 	if !enough() {
-		b.collect()
+		b.reclaimAndWait()
 		b.tick()
 	}
 	ended := b.system.now()

@@ -248,7 +248,7 @@ func TestRootIsShortByTheTick(t *testing.T) {
 	b, root := rooted(t, f)
 	charge(t, root, 500*mib)
 	f.hold(b, 480*mib) // 990 of 1000: soft for the process, and the account has 10 left
-	if p := b.look(); p.Level != Hard {
+	if p := b.currentPressure(); p.Level != Hard {
 		t.Errorf("%+v", p)
 	}
 	payer{root}.Refund(500 * mib)

@@ -48,14 +48,14 @@ func (b *Budget) round() (next time.Duration) {
 	b.logLevel(b.system.now())
 	b.mu.Unlock()
 	if tell {
-		b.callbacks.tell(b.look, b.trimIfShort, b.hasStopped)
+		b.callbacks.tell(b.currentPressure, b.trimIfShort, b.hasStopped)
 	}
 	return 0
 }
 
 // trimIfShort trims all heaps and then ticks, unless the level is Calm.
 func (b *Budget) trimIfShort() {
-	if b.look().Level > Calm {
+	if b.currentPressure().Level > Calm {
 		b.system.trim()
 		b.tick()
 	}

@@ -54,7 +54,7 @@ func (b *Budget) Stats() Stats {
 	st := Stats{
 		Limit:    b.watch.Limit(),
 		Source:   b.watch.Source(),
-		Headroom: b.headroom(),
+		Headroom: b.currentHeadroom(),
 		Problem:  joined(joined(b.watch.Problem(), b.settings.taken), panicked),
 
 		OffHeap: b.system.offHeap(),
@@ -72,7 +72,7 @@ func (b *Budget) Stats() Stats {
 		Reclaims:    reclaims,
 
 		Pressure: b.alarm.pressure,
-		Rounds:   b.alarm.rounds,
+		Rounds:   b.alarm.roundCount,
 		Late:     late,
 		Panics:   panics,
 	}

@@ -78,16 +78,16 @@ var patience = []struct {
 
 // figures are the input of a step. Sizes are bytes.
 type figures struct {
-	limit    int64 // of the process
-	headroom int64
-	offHeap  int64 // committed by all heaps
-	charged  int64 // the part of offHeap that the process's account has
-	others   int64 // resident memory that neither Go nor a heap holds
-	goHeap   int64 // Options.GoHeap
-	ungiven  bool  // the limit is a part of physical memory
-	golang   goFigures
-	live     int64 // the fewest live bytes of the last cycles
-	pressed  bool  // a goroutine is in makeRoom, and waits are not short
+	limit      int64 // of the process
+	headroom   int64
+	offHeap    int64 // committed by all heaps
+	charged    int64 // the part of offHeap that the process's account has
+	others     int64 // resident memory that neither Go nor a heap holds
+	goHeap     int64 // Options.GoHeap
+	ofPhysical bool  // the limit is a part of physical memory
+	golang     goFigures
+	live       int64 // the fewest live bytes of the last cycles
+	pressed    bool  // a goroutine is in makeRoom, and waits are not short
 
 	userLimit, userPercent bool // settings that stay as they are
 }
@@ -161,7 +161,7 @@ func (f figures) needed() int64 {
 func (f figures) pace() time.Duration {
 	left := f.limit - f.offHeap - f.others - f.golang.held
 	headrooms := left / max(f.headroom, 1)
-	return pressure.LookTime * time.Duration(min(max(3*headrooms-2, 1), int64(calmTime/pressure.LookTime)))
+	return pressure.ReadTime * time.Duration(min(max(3*headrooms-2, 1), int64(calmTime/pressure.ReadTime)))
 }
 
 // floor returns the least that Go's limit may be.
@@ -174,7 +174,7 @@ func (f figures) goal(room int64) int64 {
 	switch {
 	case f.goHeap > 0:
 		return f.goHeap
-	case f.ungiven:
+	case f.ofPhysical:
 		// Go's own goal, but at least 64 MiB: with less, a small heap is collected all the time.
 		return max(f.golang.live/100*(100+defaultGOGC), leastGoal)
 	case f.userLimit:

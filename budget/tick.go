@@ -34,10 +34,10 @@ func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.update()
-	_, pause := b.plan.patience(b.headroom())
+	_, pause := b.plan.patience(b.currentHeadroom())
 	_, last := b.reclaims.soFar()
 	if pause > 0 && !pressure.Ahead(b.system.now(), last.ended.Add(pause*last.took)) {
-		b.reclaim()
+		b.beginReclaim()
 	}
 }
 
@@ -49,8 +49,8 @@ func (b *Budget) update() {
 	now := b.system.now()
 	b.watch.Search(now, ticksPerSearch*b.pace)
 	g, charged, offHeap := b.system.golang.read(), b.charged(), b.system.offHeap()
-	limit, headroom := b.watch.Limit(), b.headroom()
-	b.watch.Look(now, g.held+offHeap, limit-headroom)
+	limit, headroom := b.watch.Limit(), b.currentHeadroom()
+	b.watch.ReadIfDue(now, g.held+offHeap, limit-headroom)
 	b.settings.note(setting{g.limit, g.percent})
 	b.lives.note(g)
 	f := figures{
@@ -60,7 +60,7 @@ func (b *Budget) update() {
 		charged:     charged,
 		others:      b.watch.Others(),
 		goHeap:      b.options.GoHeap,
-		ungiven:     b.watch.Ungiven(),
+		ofPhysical:  b.watch.OfPhysical(),
 		golang:      g,
 		live:        b.lives.least(),
 		pressed:     b.growth.taking > 0 && !pressure.Ahead(now, b.growth.shortUntil),
@@ -86,17 +86,17 @@ func (b *Budget) update() {
 	b.ticks.within(b.pace)
 }
 
-// reclaim begins a reclaim unless the budget has stopped. mu is held.
-func (b *Budget) reclaim() {
+// beginReclaim begins a reclaim unless the budget has stopped. mu is held.
+func (b *Budget) beginReclaim() {
 	if !b.stopped {
 		b.reclaims.begin(b.system.golang, b.system.now)
 	}
 }
 
-// collect waits for a reclaim.
-func (b *Budget) collect() {
+// reclaimAndWait begins a reclaim unless one runs, and waits for its end.
+func (b *Budget) reclaimAndWait() {
 	b.mu.Lock()
-	b.reclaim()
+	b.beginReclaim()
 	b.mu.Unlock()
 	b.reclaims.wait()
 }
@@ -126,8 +126,8 @@ func (b *Budget) setAccountLimit(f figures) pressure.State {
 	return b.account.node.Follow(max(f.charged+left, 1)) // 0 would be no limit
 }
 
-// look returns the pressure.
-func (b *Budget) look() Pressure {
+// currentPressure returns the pressure.
+func (b *Budget) currentPressure() Pressure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.alarm.pressure

@@ -168,7 +168,7 @@ func TestBudgetInAndOutOfABubble(t *testing.T) {
 	look := func(b *Budget) {
 		a := b.Account()
 		a.Free(mustAlloc(t, a, 1<<20))
-		b.collect()
+		b.reclaimAndWait()
 		b.tick()
 	}
 	synctest.Test(t, func(*testing.T) {

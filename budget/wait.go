@@ -20,7 +20,7 @@ func (b *Budget) makeRoom() {
 	defer b.addTaking(-1)
 	w := wait{began: b.system.now(), excess: -1}
 	for b.waits(&w) {
-		b.collect()
+		b.reclaimAndWait()
 		if !b.waits(&w) {
 			return
 		}
@@ -55,7 +55,7 @@ func (b *Budget) waits(w *wait) bool {
 		w.excess = b.plan.excess
 	}
 	waited := now.Sub(w.began)
-	patience, _ := b.plan.patience(b.headroom())
+	patience, _ := b.plan.patience(b.currentHeadroom())
 	switch {
 	case pressure.Ahead(now, b.growth.shortUntil):
 		patience = min(patience, shortWait)
@@ -75,7 +75,7 @@ func (b *Budget) waits(w *wait) bool {
 		b.growth.resign(now, waited)
 	}
 	if patience > 0 {
-		offHeap, headroom := b.system.offHeap(), b.headroom()
+		offHeap, headroom := b.system.offHeap(), b.currentHeadroom()
 		b.growth.granted = offHeap + headroom/growthShare
 		b.system.watermark(b.growth.watermark(b.plan, offHeap, headroom, b.alarm.rise))
 	}

@@ -110,7 +110,7 @@ func (n *Node) SetLimits(soft, hard int64) {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
 	n.asked = [2]int64{soft, hard}
-	n.limit()
+	n.applyLimits()
 	n.note()
 }
 
@@ -120,7 +120,7 @@ func (n *Node) Follow(limit int64) pressure.State {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
 	n.followed = limit
-	n.limit()
+	n.applyLimits()
 	n.note()
 	return n.state
 }

@@ -232,7 +232,7 @@ func TestLevels(t *testing.T) {
 				n.Refund(used - s.used)
 			}
 			used = s.used
-			if got := n.Look(); got != s.want {
+			if got := n.State(); got != s.want {
 				t.Errorf("soft %d, hard %d, used %d: %+v, want %+v", tt.soft, tt.hard, used, got, s.want)
 			}
 		}
@@ -252,7 +252,7 @@ func TestRefusalIsOver(t *testing.T) {
 	}
 	want := func(l pressure.Level, wanted int64) {
 		t.Helper()
-		if got := n.Look(); got != (pressure.State{Level: l, Wanted: wanted}) {
+		if got := n.State(); got != (pressure.State{Level: l, Wanted: wanted}) {
 			t.Errorf("%+v, want %v %d", got, l, wanted)
 		}
 	}

@@ -45,8 +45,8 @@ func (n *Node) Figures() Figures {
 	return Figures{n.soft, n.hard, n.used, n.peak, room, n.refusals, n.state}
 }
 
-// Look returns the node's state.
-func (n *Node) Look() (s pressure.State) {
+// State returns the node's state.
+func (n *Node) State() (s pressure.State) {
 	n.Locked(func(now pressure.State) { s = now })
 	return s
 }
@@ -88,9 +88,9 @@ func (n *Node) find() pressure.State {
 	return s
 }
 
-// limit sets soft, hard and marks from the limits that SetLimits and Follow have set. tree.mu is
-// held.
-func (n *Node) limit() {
+// applyLimits sets soft, hard and marks from the limits that SetLimits and Follow have set.
+// tree.mu is held.
+func (n *Node) applyLimits() {
 	n.hard = lower(n.asked[1], n.followed)
 	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)
 	hard := n.hard - n.hard/pressure.HysteresisShare

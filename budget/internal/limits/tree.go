@@ -48,7 +48,7 @@ type Node struct {
 func New(parent *Node, name string, w Watcher, now func() time.Time) *Node {
 	if parent == nil {
 		n := &Node{tree: &tree{now: now}, name: name, watcher: w}
-		n.limit()
+		n.applyLimits()
 		return n
 	}
 	parent.tree.mu.Lock()
@@ -56,7 +56,7 @@ func New(parent *Node, name string, w Watcher, now func() time.Time) *Node {
 	parent.mustBeOpen("budget.NewAccount")
 	parent.children++
 	n := &Node{tree: parent.tree, parent: parent, name: parent.name + "/" + name, watcher: w}
-	n.limit()
+	n.applyLimits()
 	return n
 }
 

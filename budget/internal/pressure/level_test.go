@@ -187,7 +187,7 @@ func TestEventsOfACgroup(t *testing.T) {
 		{"well-formed again", "oom x\n", "oom 7\n", true, Calm},
 		{"a file that disappears", "max 5\n", "", true, Calm},
 	}
-	own := limit{group: &sysmem.Level{Dir: "cg", V2: true}}
+	own := foundLimit{group: &sysmem.Level{Dir: "cg", V2: true}}
 	for _, tt := range tests {
 		var s signals
 		s.observeEvents(tree{"cg/memory.events": tt.before}, own, tt.full, now)
@@ -199,13 +199,13 @@ func TestEventsOfACgroup(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	for name, then := range map[string]limit{
+	for name, then := range map[string]foundLimit{
 		"a cgroup of version 1": {group: &sysmem.Level{Dir: "cg"}},
 		"another cgroup":        {group: &sysmem.Level{Dir: "other", V2: true}},
 		"no cgroup":             {},
 	} {
 		var s signals
-		for i, l := range []limit{own, then, then} {
+		for i, l := range []foundLimit{own, then, then} {
 			s.observeEvents(tree{"cg/memory.events": fmt.Sprintln("max", i), "other/memory.events": "max 5\n"}, l, true, now)
 		}
 		if got := s.at(now); got != Calm {

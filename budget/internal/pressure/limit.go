@@ -28,14 +28,14 @@ const (
 	physicalDenominator = 4
 )
 
-// limit is the process's limit and where it is from.
-type limit struct {
+// foundLimit is the process's limit and where it is from.
+type foundLimit struct {
 	bytes  int64
 	source string
 	group  *sysmem.Level  // the cgroup that sets the limit, or nil
 	groups []sysmem.Limit // of all cgroups on the process's path
 
-	ungiven bool // the limit is a part of physical memory
+	ofPhysical bool // the limit is a part of physical memory
 }
 
 // Machine is the system that a Watch reads. Tests make their own.
@@ -48,8 +48,8 @@ type Machine struct {
 // findLimit returns the process's limit. Its bytes are 0 if there is none. The error describes
 // mistakes in the sources, and may come with a limit. before has the cgroups' limits of the last
 // search.
-func (m Machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
-	asked := limit{bytes: option, source: "Options.Limit"}
+func (m Machine) findLimit(option int64, before []sysmem.Limit) (foundLimit, error) {
+	asked := foundLimit{bytes: option, source: "Options.Limit"}
 	if option == 0 {
 		value, ok := m.LookupEnv(Environment)
 		if !ok || value == "" {
@@ -57,13 +57,13 @@ func (m Machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 		}
 		n, err := parseSize(value)
 		if err != nil {
-			return limit{}, fmt.Errorf("%s: %w", Environment, err)
+			return foundLimit{}, fmt.Errorf("%s: %w", Environment, err)
 		}
-		asked = limit{bytes: n, source: Environment}
+		asked = foundLimit{bytes: n, source: Environment}
 	}
 	least := asked
 	if physical, err := m.Physical(); err == nil && 0 < physical && physical < least.bytes {
-		least = limit{bytes: physical, source: "physical memory"}
+		least = foundLimit{bytes: physical, source: "physical memory"}
 	}
 	group, problem := m.groupLimit(least.bytes, before)
 	if group.bytes > 0 {
@@ -80,7 +80,7 @@ func (m Machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 }
 
 // systemLimit returns the limit that the system sets.
-func (m Machine) systemLimit(before []sysmem.Limit) (limit, error) {
+func (m Machine) systemLimit(before []sysmem.Limit) (foundLimit, error) {
 	physical, physicalErr := m.Physical()
 	if physicalErr == nil && physical <= 0 {
 		physicalErr = fmt.Errorf("%d bytes", physical)
@@ -94,26 +94,26 @@ func (m Machine) systemLimit(before []sysmem.Limit) (limit, error) {
 	case group.bytes > 0:
 		return group, problem
 	case physicalErr == nil:
-		group.bytes, group.ungiven = physical/physicalDenominator*physicalNumerator, true
+		group.bytes, group.ofPhysical = physical/physicalDenominator*physicalNumerator, true
 		group.source = fmt.Sprintf("%d/%d of physical memory", physicalNumerator, physicalDenominator)
 		return group, problem
 	}
-	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
+	return foundLimit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
 }
 
 // groupLimit returns the limit of the cgroup that has the least memory left. Limits above most
 // bytes do not count. While the cgroups cannot be read, groupLimit uses before, the limits of the
 // last search.
-func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
+func (m Machine) groupLimit(most int64, before []sysmem.Limit) (foundLimit, error) {
 	levels, err := sysmem.Levels(m.Files)
 	if errors.Is(err, fs.ErrNotExist) && len(before) == 0 {
-		return limit{}, nil // a system without cgroups
+		return foundLimit{}, nil // a system without cgroups
 	}
 	limits, limitsErr := before, error(nil)
 	if err == nil || len(levels) > 0 {
 		limits, limitsErr = sysmem.Limits(m.Files, levels, before)
 	}
-	least := limit{groups: limits}
+	least := foundLimit{groups: limits}
 	var leastLeft, used int64
 	for i, g := range limits {
 		if i == 0 || g.Dir != limits[i-1].Dir { // one use for all limits of a cgroup
@@ -123,7 +123,7 @@ func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 			continue
 		}
 		if left := g.Bytes - used; least.bytes == 0 || left < leastLeft {
-			least, leastLeft = limit{bytes: g.Bytes, source: g.File, group: &g.Level, groups: limits}, left
+			least, leastLeft = foundLimit{bytes: g.Bytes, source: g.File, group: &g.Level, groups: limits}, left
 		}
 	}
 	return least, errors.Join(err, limitsErr)
@@ -131,7 +131,7 @@ func (m Machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 
 // residentOf returns the resident bytes that count against a limit: the cgroup's, or the process's
 // if there is none. It is 0 if the system reports neither.
-func (m Machine) residentOf(l limit) int64 {
+func (m Machine) residentOf(l foundLimit) int64 {
 	if l.group != nil {
 		if n, ok := l.group.Used(m.Files); ok {
 			return n

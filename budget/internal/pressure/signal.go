@@ -1,9 +1,9 @@
 // Signals: the kernel's signs that memory is short.
 //
 // PSI (pressure stall information) counts the time for which tasks of the cgroup, or of the
-// machine, have waited for memory. If it grows by stallTime within stallWindow, a look raises Soft.
-// The kernel has triggers for this rule. Without CAP_SYS_RESOURCE it checks them only every 2 s,
-// and a wait for one blocks a thread.
+// machine, have waited for memory. If it grows by stallTime within stallWindow, a read raises
+// Soft. The kernel has triggers for this rule. Without CAP_SYS_RESOURCE it checks them only every
+// 2 s, and a wait for one blocks a thread.
 //
 // The events of a cgroup count how often it was at its limits. In a container that reads files,
 // page cache alone brings it there. So the events high and max raise Hard only while the memory
@@ -38,7 +38,7 @@ type signals struct {
 	until [Hard + 1]time.Time // when the signal of each level ends
 
 	stall  stall
-	events map[string]int64 // of the cgroup's memory.events, at the last look
+	events map[string]int64 // of the cgroup's memory.events, at the last read
 	group  string           // the directory that events is from
 }
 
@@ -57,7 +57,7 @@ func (s *signals) at(now time.Time) Level {
 
 // stall detects a growth of stallTime within stallWindow, as a PSI trigger does.
 type stall struct {
-	began time.Time // of the window; zero before the first look
+	began time.Time // of the window; zero before the first read
 	total time.Duration
 }
 
@@ -66,7 +66,7 @@ type stall struct {
 func (s *stall) observe(now time.Time, total time.Duration) bool {
 	age := now.Sub(s.began).Abs() // the clock of a synctest bubble is years behind
 	stalled := min(total-s.total, 2*stallWindow)
-	// A process at rest looks less than once a window. Then the mean since the last look counts.
+	// A process at rest reads less than once a window. Then the mean since the last read counts.
 	fired := age <= 2*stallWindow && stalled >= stallTime && stalled*stallWindow >= stallTime*age
 	if fired || total < s.total || age >= stallWindow {
 		s.began, s.total = now, total
@@ -123,7 +123,7 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 
 // observeEvents raises Hard for new events of the limit's cgroup. full says that the memory which
 // the kernel cannot drop exceeds the limit less the headroom.
-func (s *signals) observeEvents(files fs.FS, l limit, full bool, now time.Time) {
+func (s *signals) observeEvents(files fs.FS, l foundLimit, full bool, now time.Time) {
 	if l.group == nil || !l.group.V2 {
 		return
 	}

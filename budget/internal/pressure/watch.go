@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// LookTime is the least time between two looks at the system's use and signals.
-	LookTime = 100 * time.Millisecond
+	// ReadTime is the least time between two reads of the system's use and signals.
+	ReadTime = 100 * time.Millisecond
 	// SearchTime is the least time between two searches for the limit.
 	SearchTime = time.Second
 )
@@ -19,11 +19,11 @@ type Watch struct {
 	machine Machine
 	asked   int64 // the limit that an option sets; 0 if none does
 
-	limit   limit
+	limit   foundLimit
 	problem string // of the limit's sources
 	others  int64  // resident bytes that neither Go nor a heap holds
 
-	lookNext   time.Time // no look before
+	readNext   time.Time // no read before
 	searchNext time.Time // no search before
 
 	stallFile string // of PSI; "" if there is none
@@ -51,9 +51,9 @@ func (w *Watch) Source() string { return w.limit.source }
 // OfGroup reports whether the limit is a cgroup's.
 func (w *Watch) OfGroup() bool { return w.limit.group != nil }
 
-// Ungiven reports whether the limit is a part of physical memory. Then other processes may need
+// OfPhysical reports whether the limit is a part of physical memory. Then other processes may need
 // this memory too.
-func (w *Watch) Ungiven() bool { return w.limit.ungiven }
+func (w *Watch) OfPhysical() bool { return w.limit.ofPhysical }
 
 // Problem describes the mistakes in sources of the limit, or is "".
 func (w *Watch) Problem() string { return w.problem }
@@ -82,13 +82,13 @@ func (w *Watch) Search(now time.Time, pause time.Duration) {
 	}
 }
 
-// Look reads the system's use and signals if that is due. held is the memory of Go's runtime and
-// the heaps now, which does not count as others. room is the limit less the headroom.
-func (w *Watch) Look(now time.Time, held, room int64) {
-	if Ahead(now, w.lookNext) {
+// ReadIfDue reads the system's use and signals if that is due. held is the memory of Go's runtime
+// and the heaps now, which does not count as others. room is the limit less the headroom.
+func (w *Watch) ReadIfDue(now time.Time, held, room int64) {
+	if Ahead(now, w.readNext) {
 		return
 	}
-	w.lookNext = now.Add(LookTime)
+	w.readNext = now.Add(ReadTime)
 	resident := w.machine.residentOf(w.limit)
 	w.others = max(resident-held, 0)
 	w.signals.observeEvents(w.machine.Files, w.limit, resident > room, now)
