@@ -79,7 +79,19 @@ func fullError(r *limits.Refusal) error {
 func accountOf(n *limits.Node) *Account { return n.Watcher().(watcher).a }
 
 // MakeRoom runs after a charge of bytes was refused and the heap has given back its own free pages.
-// It reports whether another try may help.
+// It reports whether another try may help. The caller holds no lock of the heap. The steps:
+//
+//  1. Budget.tick, if the full account is the process's and the budget's limit holds. It may raise
+//     the limit. It takes Budget.mu, and the tree's lock within.
+//  2. Node.Refuse counts the refusal, and returns the full node. It takes the tree's lock. The
+//     watcher wakes a round or a tick under it, and that runs in another goroutine.
+//  3. Account.search, if other accounts use the full limit too: it purges their heaps, and drains
+//     their caches. It holds searches.mu only to read and set its times, and no lock while it
+//     purges and drains. Each heap takes its own locks.
+//  4. Budget.relieve, if the limit is the budget's: it trims all heaps, ticks, collects Go's heap,
+//     and ticks again. It holds relief.mu for all of this, so one goroutine does it at a time.
+//
+// Steps 3 and 4 end as soon as enough returns true, which takes the tree's lock.
 func (p payer) MakeRoom(bytes int) bool {
 	n, node := int64(bytes), p.a.node
 	enough := func() bool { return node.Full(n) == nil }
