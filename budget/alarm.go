@@ -1,5 +1,9 @@
 // Alarm: the pressure of the process, and when a round tells the callbacks of it.
 //
+// An alarm finds the level of the budget from the process's figures at each tick, while crossing.go
+// follows the level of one account from each charge. Budget.Stop switches the rounds of the alarm
+// off.
+//
 // A tick finds the pressure. When its level rises or becomes Calm, and each second while it is not
 // Calm, a round is due (round.go). While the process itself is at its limit, the next round is due
 // at the next tick, since Go's heap may fill the rest in less than a second. After a round that

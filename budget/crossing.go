@@ -1,5 +1,10 @@
 // Crossing: the rounds of an account that is short of memory, and the lines about its level.
 //
+// This file tells the level of one account, by the account's own limits, while alarm.go tells the
+// level of the budget. An account with a leader, the process's, has neither rounds nor lines of its
+// own: Changed and noteLine switch them off, and the alarm takes their place. Account.Close ends
+// them for any other account.
+//
 // The charge that crosses a limit wakes a round, in a goroutine of its own. A round trims the heaps
 // and calls the functions of OnPressure. Another one follows every second until the level is Calm.
 // An account has no goroutine between rounds, and no timer while it is calm.
