@@ -15,7 +15,7 @@
 //	shard, rewrite         the entries of a shard
 //	reclaim, allot         memory for items
 //	pinned, version        the item that a slot refers to, and its version
-//	policy                 chooses victims; it changes only the notes of buckets, which have the ghosts
+//	policy                 chooses victims; it changes only ghosts, in the notes of buckets
 //	segment, expiry        blocks of items, their byte counts and their pins
 //	slot, item, clock      the layouts of a slot and an item, and time in seconds
 //

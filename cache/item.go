@@ -1,6 +1,6 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head 12 B | access 0 or 4 B | flags 0, 4 or 8 B | version 0 or 8 B | key | value | 0 to 3 B | spare |
+//	| head 12 B | access 0, 4 B | flags 0, 4, 8 B | version 0, 8 B | key | value | 0 to 3 B | spare |
 //
 // An item begins at a multiple of 4 B, and its size is one.
 //
