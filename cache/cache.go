@@ -57,7 +57,7 @@ type Cache struct {
 	number       uint64              // key in opened
 	trimmer      interface{ Trim() } // the parent, or nil if it cannot
 	returned     atomic.Int64        // bytes that large items freed since the last trim
-	lender       *lender             // nil unless a debug mode is on
+	copier       *copier             // nil unless a debug mode is on
 	seam         seam.Seam
 }
 
@@ -91,7 +91,7 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	o.check()
 	c.options, c.seed, c.clock = *o, hash.NewSeed(), clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
-	c.lender = newLender(parent)
+	c.copier = newCopier(parent)
 	c.trimmer, _ = parent.(interface{ Trim() })
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
 	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))

@@ -43,7 +43,7 @@ func (s *shard) lockFor(bytes int) {
 		s.mu.Lock()
 		return
 	}
-	s.c.bound.lend(s, s.c.roomFor(bytes))
+	s.c.bound.borrow(s, s.c.roomFor(bytes))
 }
 
 // unlock ends lockFor. It trims the parent if large entries have freed enough bytes.
@@ -72,8 +72,8 @@ func needs(err error, room *int) bool {
 	return ok
 }
 
-// lend makes the other shards lend s room for a block of the given bytes, and locks s.
-func (b *bound) lend(s *shard, bytes int) {
+// borrow has the other shards lend s room for a block of the given bytes, and locks s.
+func (b *bound) borrow(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
 	if s.available() >= bytes+reserveSegments*b.c.segmentBytes {

@@ -70,8 +70,8 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	switch {
 	case r.isLive(&c.clock):
 		e := s.entryOf(r, c.accessTime())
-		if c.lender != nil {
-			c.lender.show("cache.Codec.Decode", e, func(e Entry) { err = f(e.Value) })
+		if c.copier != nil {
+			c.copier.show("cache.Codec.Decode", e, func(e Entry) { err = f(e.Value) })
 		} else {
 			err = f(e.Value)
 		}

@@ -48,8 +48,8 @@ func (c *Cache) View(key []byte, f func(e Entry)) bool {
 
 // view is View. call is the name that debug modes print.
 func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
-	if l := c.lender; l != nil {
-		return c.viewItem(h, key, func(e Entry) { l.show(call, e, f) })
+	if cp := c.copier; cp != nil {
+		return c.viewItem(h, key, func(e Entry) { cp.show(call, e, f) })
 	}
 	return c.viewItem(h, key, f)
 }
@@ -79,8 +79,8 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	if !r.isLive(&c.clock) {
 		return false
 	}
-	if e := s.entryOf(r, c.accessTime()); c.lender != nil {
-		c.lender.show("cache.Cache.Peek", e, f)
+	if e := s.entryOf(r, c.accessTime()); c.copier != nil {
+		c.copier.show("cache.Cache.Peek", e, f)
 	} else {
 		f(e)
 	}
@@ -151,7 +151,7 @@ func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 		var room []byte
 		for i := range c.shards {
 			s := &c.shards[i]
-			if !s.each(func(r pinned) bool { return c.lender.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield) }) {
+			if !s.each(func(r pinned) bool { return c.copier.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield) }) {
 				return
 			}
 		}

@@ -217,7 +217,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	}
 	s.dropped[why]++
 	if f := s.c.options.OnEvict; f != nil {
-		s.c.lender.tell(it.key(), s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime()), why, f)
+		s.c.copier.tell(it.key(), s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime()), why, f)
 	}
 }
 

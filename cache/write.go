@@ -89,7 +89,7 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 		s.entry = s.entryOf(old, c.accessTime())
 	}
 	version, left := s.entry.Version, s.entry.TTL
-	change := c.lender.change(&s.entry, found, f)
+	change := c.copier.change(&s.entry, found, f)
 	if change == Store && !(found && s.entry.TTL == left) {
 		c.withTTL(&s.entry)
 	}

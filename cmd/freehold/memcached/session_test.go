@@ -334,7 +334,7 @@ func TestBuffersShrink(t *testing.T) {
 
 func TestSteadySessionAllocatesNothing(t *testing.T) {
 	s := newServer(t)
-	s.cache = cache.New(freehold.Pages(), &cache.Options{MaxBytes: testBytes, Access: true}) // which lends no copies
+	s.cache = cache.New(freehold.Pages(), &cache.Options{MaxBytes: testBytes, Access: true}) // which makes no copies
 	defer s.cache.Close()
 	w := &wire{}
 	se := &session{Server: s, conn: w}

@@ -12,8 +12,8 @@ import (
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
-// lending has each call that lends the value of key "k" to f, and the name in panics.
-var lending = map[string]func(c *Of[string, string], f func(b []byte)){
+// showing has each call that shows the value of key "k" to f, and the name in panics.
+var showing = map[string]func(c *Of[string, string], f func(b []byte)){
 	"cache.Cache.View": func(c *Of[string, string], f func(b []byte)) {
 		c.View([]byte("k"), func(e Entry) { f(e.Value) })
 	},
@@ -43,14 +43,14 @@ var lending = map[string]func(c *Of[string, string], f func(b []byte)){
 	},
 }
 
-// TestLentValues: with a parent that checks its blocks, what a function is lent ends with the call,
+// TestCopies: with a parent that checks its blocks, what a function is given ends with the call,
 // and a write to it is found. What is not kept nor written to is the value.
-func TestLentValues(t *testing.T) {
-	for call, lend := range lending {
+func TestCopies(t *testing.T) {
+	for call, show := range showing {
 		c := newOf(t, &OfOptions[string, string]{})
 		must(0, c.Set("k", "value"))
 		var kept []byte
-		lend(c, func(b []byte) {
+		show(c, func(b []byte) {
 			if string(b) != "value" {
 				t.Errorf("%s: %q", call, b)
 			}
@@ -61,13 +61,13 @@ func TestLentValues(t *testing.T) {
 		}
 		must(0, c.Set("k", "value"))
 		name, _, _ := bytes.Cut([]byte(call), []byte(" of "))
-		panics.Want(t, "freehold: "+string(name)+": the function has written to byte 2 of 5, which are the cache's", func() { lend(c, func(b []byte) { b[2]++ }) })
-		panics.Want(t, "mine", func() { lend(c, func(b []byte) { panic("mine") }) })
+		panics.Want(t, "freehold: "+string(name)+": the function has written to byte 2 of 5, which are the cache's", func() { show(c, func(b []byte) { b[2]++ }) })
+		panics.Want(t, "mine", func() { show(c, func(b []byte) { panic("mine") }) })
 	}
 }
 
-// TestLentByUpdate: f may store any part of what it is lent.
-func TestLentByUpdate(t *testing.T) {
+// TestCopyForUpdate: f may store any part of what it is given.
+func TestCopyForUpdate(t *testing.T) {
 	c := newCache(t, Options{})
 	for i, part := range []func(b []byte) []byte{
 		func(b []byte) []byte { return b },
@@ -84,9 +84,9 @@ func TestLentByUpdate(t *testing.T) {
 	}
 }
 
-// TestLentByAll: key and value are the body's own, to write to as well, with and without a checking
-// parent.
-func TestLentByAll(t *testing.T) {
+// TestCopiesForAll: key and value are the body's own, to write to as well, with and without a
+// checking parent.
+func TestCopiesForAll(t *testing.T) {
 	for _, parent := range []freehold.Allocator{nil, newHeap(t)} {
 		c := newCache(t, Options{})
 		if parent != nil {
@@ -117,17 +117,17 @@ func TestLentByAll(t *testing.T) {
 	}
 }
 
-// TestLentWithoutMemory: a value is lent in place if there is no memory for a copy.
-func TestLentWithoutMemory(t *testing.T) {
+// TestNoMemoryForCopy: a function gets the value in place if there is no memory for a copy.
+func TestNoMemoryForCopy(t *testing.T) {
 	c := newCache(t, Options{})
 	must(0, c.Set([]byte("k"), []byte("value")))
-	c.lender.memory = freehold.NewLimit(c.base.Parent, 1)
+	c.copier.memory = freehold.NewLimit(c.base.Parent, 1)
 	c.View([]byte("k"), func(e Entry) {
 		if string(e.Value) != "value" {
 			t.Errorf("%q", e.Value)
 		}
 	})
-	if _, err := c.lender.memory.Alloc(5, 1); !errors.Is(err, freehold.ErrOutOfMemory) {
+	if _, err := c.copier.memory.Alloc(5, 1); !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Error("there was memory")
 	}
 }
