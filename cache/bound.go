@@ -33,7 +33,7 @@ type bound struct {
 	full   int
 	now    atomic.Int64
 	huge   atomic.Int64 // larger entries are huge: see lend.go
-	spare  atomic.Int64 // bytes of now in no limit of a shard: see lend.go
+	unlent atomic.Int64 // bytes of now in no limit of a shard: see lend.go
 	closed bool
 }
 
@@ -102,7 +102,7 @@ func (b *bound) set(maxBytes int) {
 	for i := range b.c.shards {
 		b.c.shards[i].resize(b.c.shardLimit(maxBytes))
 	}
-	b.spare.Store(0) // each shard has its share again
+	b.unlent.Store(0) // each shard has its share again
 }
 
 // close unregisters from the budget. It waits for a running call of press.

@@ -239,12 +239,12 @@ func TestLargestKey(t *testing.T) {
 	}
 }
 
-// TestResizeEndsLoans: what shards have put into spare is not added to their new shares.
+// TestResizeEndsLoans: what shards have put into unlent is not added to their new shares.
 func TestResizeEndsLoans(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
 	must(0, c.Set([]byte("huge"), make([]byte, c.MaxEntry()-10)))
 	c.Delete([]byte("huge"))
-	for i := 0; c.bound.spare.Load() == 0; i++ { // until the shard with the loan needs room
+	for i := 0; c.bound.unlent.Load() == 0; i++ { // until the shard with the loan needs room
 		if must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000))); i == 100_000 {
 			t.Fatal("the loan is not returned")
 		}

@@ -8,7 +8,7 @@ import (
 
 // check verifies the invariants of all shards, beside no other call. It panics if one is violated.
 func (c *Cache) check() {
-	limits := int(c.bound.spare.Load())
+	limits := int(c.bound.unlent.Load())
 	for i := range c.shards {
 		c.shards[i].check()
 		limits += c.shards[i].limit

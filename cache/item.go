@@ -1,6 +1,6 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head 12 B | access 0, 4 B | flags 0, 4, 8 B | version 0, 8 B | key | value | 0 to 3 B | spare |
+//	| head 12 B | access 0, 4 B | flags 0, 4, 8 B | version 0, 8 B | key | value | 0 to 3 B | slack |
 //
 // An item begins at a multiple of 4 B, and its size is one.
 //
@@ -44,15 +44,15 @@ const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 // A shape tells which parts an item has beside key and value, and how often it was rewritten in
 // place.
 //
-//	| 0 0 | rewrites 5 | spare units 5 | versioned 1 | accessed 1 | units of flags 2, or absent |
+//	| 0 0 | rewrites 5 | slack units 5 | versioned 1 | accessed 1 | units of flags 2, or absent |
 type shape uint16
 
 const (
 	absent    shape = 3 // GetOrLoad remembers that the key has no value; there are no flags
 	accessed  shape = 4 // it has access
 	versioned shape = 8 // it has a version of its own: see version.go
-	oneSpare  shape = 1 << 4
-	maxSpare        = 1<<5 - 1
+	oneSlack  shape = 1 << 4
+	maxSlack        = 1<<5 - 1
 
 	oneRewrite  shape = 1 << 9
 	rewriteBits       = 5
@@ -81,7 +81,7 @@ func (sh shape) flagsBytes() int  { return int(sh&absent) % int(absent) * unitBy
 func (sh shape) versionBytes() int {
 	return int(sh&versioned) / int(versioned) * versionBytes
 }
-func (sh shape) spareBytes() int { return int(sh/oneSpare%(maxSpare+1)) * unitBytes }
+func (sh shape) slackBytes() int { return int(sh/oneSlack%(maxSlack+1)) * unitBytes }
 func (sh shape) rewrites() int   { return int(sh / oneRewrite) }
 
 // keyOffset returns where the key of an item begins.
@@ -91,7 +91,7 @@ func (sh shape) keyOffset() int {
 
 // itemBytes returns the size of an item.
 func itemBytes(key []byte, e *Entry, sh shape) int {
-	return roundUp(sh.keyOffset()+len(key)+len(e.Value), unitBytes) + sh.spareBytes()
+	return roundUp(sh.keyOffset()+len(key)+len(e.Value), unitBytes) + sh.slackBytes()
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
@@ -119,7 +119,7 @@ func (it *item) writeEntry(e *Entry, expires uint32, c *clock) {
 	copy(it.value(), e.Value)
 }
 
-// need returns the size of a copy of the item without version and spare units.
+// need returns the size of a copy of the item without version and slack units.
 func (it *item) need() int {
 	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
@@ -178,7 +178,7 @@ func (it *item) versionAt() []byte {
 }
 
 func (it *item) size() int {
-	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes) + it.shape.spareBytes()
+	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes) + it.shape.slackBytes()
 }
 
 // hasExpired reports whether the second at which the item expires has begun.

@@ -1,12 +1,12 @@
 // Loans: shards lend each other parts of the bound, for entries that are large for a shard.
 //
 //	shares         |---- shard 0 ----|---- shard 1 ----|---- shard 2 ----|
-//	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -|    spare, no shard's
+//	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -|    unlent: no shard's
 //
 // An entry of up to a quarter of a share fits into its shard. A larger one is huge. Before a huge
 // entry is stored, the other shards lend room. They lend unused bytes first, and then bytes that
-// they evict. When the entry is gone, its shard returns the loan to spare. When other shards need
-// room, they take from spare, up to their shares.
+// they evict. When the entry is gone, its shard adds the loan to unlent. When other shards need
+// room, they take from unlent, up to their shares.
 //
 // A loan holds bound.mu, which is locked before the lock of a shard. So one loan is made at a time,
 // and none during Resize.
@@ -83,7 +83,7 @@ func (b *bound) borrow(s *shard, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	shards := b.c.shards
-	lent := takeUpTo(&b.spare, bytes)
+	lent := takeUpTo(&b.unlent, bytes)
 	each := func(part int, evict bool) {
 		for i := range shards {
 			if &shards[i] != s {
@@ -120,12 +120,12 @@ func (s *shard) lend(bytes int, evict bool) int {
 	return was - s.limit
 }
 
-// rebalance returns borrowed bytes to spare when their huge entries are gone. If the shard itself
-// has lent bytes, rebalance takes them back from spare.
+// rebalance returns borrowed bytes to unlent when their huge entries are gone. If the shard itself
+// has lent bytes, rebalance takes them back from unlent.
 func (s *shard) rebalance() {
-	spare := &s.c.bound.spare
+	unlent := &s.c.bound.unlent
 	if s.limit < s.share {
-		s.limit += takeUpTo(spare, s.share-s.limit)
+		s.limit += takeUpTo(unlent, s.share-s.limit)
 	}
 	if s.limit <= s.share {
 		return
@@ -141,7 +141,7 @@ func (s *shard) rebalance() {
 	}
 	if more := s.limit - max(own, s.used); more > 0 {
 		s.limit -= more
-		spare.Add(int64(more))
+		unlent.Add(int64(more))
 	}
 }
 

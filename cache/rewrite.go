@@ -8,11 +8,11 @@
 
 package cache
 
-// An item may have up to 1/spareShare of its size in spare bytes.
-const spareShare = 8
+// An item may have up to 1/slackShare of its size in slack bytes.
+const slackShare = 8
 
 // rewrite writes e over the item of old, and reports whether it could. sh is the shape of e without
-// spare units.
+// slack units.
 func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bool) bool {
 	if old.at == nil {
 		return false
@@ -46,10 +46,10 @@ func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bo
 // rewritten.
 func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
 	sh |= it.shape & versioned
-	spare := it.size() - itemBytes(it.key(), e, sh)
+	slack := it.size() - itemBytes(it.key(), e, sh)
 	ok = sh.flagsBytes() == it.shape.flagsBytes() && it.shape.rewrites() < maxRewrites &&
-		spare >= 0 && spare <= min(it.size()/spareShare, maxSpare*unitBytes)
-	return sh + shape(max(spare, 0)/unitBytes)*oneSpare, ok
+		slack >= 0 && slack <= min(it.size()/slackShare, maxSlack*unitBytes)
+	return sh + shape(max(slack, 0)/unitBytes)*oneSlack, ok
 }
 
 // takes reports whether the histogram can show that an item expires at another second. An item that

@@ -31,7 +31,7 @@ func TestRewrite(t *testing.T) {
 		{"an eighth less", entry(1000, 0, 0), entry(877, 0, 0), true},
 		{"less than that", entry(1000, 0, 0), entry(873, 0, 0), false},
 		{"in a segment of its own", entry(20_000, 0, 0), entry(20_000, 0, 0), false},
-		{"beyond 31 spare units", entry(2000, 0, 0), entry(1873, 0, 0), false},
+		{"beyond 31 slack units", entry(2000, 0, 0), entry(1873, 0, 0), false},
 		{"no value", entry(5, 0, 0), entry(1, 0, 0), false},
 		{"a byte more", entry(101, 0, 0), entry(102, 0, 0), false},
 		{"other flags", entry(101, 7, 0), entry(101, 8, 0), true},
@@ -118,7 +118,7 @@ func TestRewriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCopyOfARewrittenItem: it has all that the entry has, and neither spare bytes nor rewrites.
+// TestCopyOfARewrittenItem: it has all that the entry has, and neither slack bytes nor rewrites.
 func TestCopyOfARewrittenItem(t *testing.T) {
 	key := []byte("key")
 	for _, flags := range []uint64{0, 7, 1<<32 - 1, 1 << 32} {
@@ -132,11 +132,11 @@ func TestCopyOfARewrittenItem(t *testing.T) {
 			}
 			r := c.found(key)
 			want := c.shards[0].entryOf(r, c.accessTime())
-			spare := r.it.shape.spareBytes()
+			slack := r.it.shape.slackBytes()
 			to := (*item)(unsafe.Pointer(new([32]uint64)))
 			r.it.copyTo(to, 0)
-			if spare != 8 || to.size() != r.it.size()-spare || to.shape.rewrites() != 0 || string(to.key()) != "key" {
-				t.Errorf("%d bytes, %d of them spare, are copied to %d; %d rewrites", r.it.size(), spare, to.size(), to.shape.rewrites())
+			if slack != 8 || to.size() != r.it.size()-slack || to.shape.rewrites() != 0 || string(to.key()) != "key" {
+				t.Errorf("%d bytes, %d of them slack, are copied to %d; %d rewrites", r.it.size(), slack, to.size(), to.shape.rewrites())
 			}
 			r.it = to
 			got := c.shards[0].entryOf(r, c.accessTime())
