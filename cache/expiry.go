@@ -52,12 +52,12 @@ func (x *expiry) bin(expires uint32) *uint32 {
 	return &x.bins[min((max(expires, x.born)-x.born)/x.width, bins-1)]
 }
 
-// note adds bytes that expire at that second.
-func (x *expiry) note(expires uint32, bytes int) { *x.bin(expires) += uint32(bytes) }
+// add counts bytes that expire at that second.
+func (x *expiry) add(expires uint32, bytes int) { *x.bin(expires) += uint32(bytes) }
 
-// forget removes bytes that note added. A reader may have changed the item's expiry since, so that
-// its bin has too few bytes. Then forget takes the rest from the earliest bins.
-func (x *expiry) forget(expires uint32, bytes int) {
+// remove subtracts bytes that add counted. A reader may have changed the item's expiry since, so
+// that its bin has too few bytes. Then remove takes the rest from the earliest bins.
+func (x *expiry) remove(expires uint32, bytes int) {
 	left := uint32(bytes)
 	take := func(bin *uint32) {
 		n := min(*bin, left)

@@ -17,9 +17,9 @@ func TestExpiryBins(t *testing.T) {
 		expires := make([]uint32, 50)
 		for i := range expires {
 			expires[i] = now + 1 + r.Uint32N(last-now)
-			x.note(expires[i], 1)
+			x.add(expires[i], 1)
 		}
-		x.note(0, 1) // never
+		x.add(0, 1) // never
 		for at := uint32(now); at < last+2*x.width; at += 1 + ttl/500 {
 			over, surely := uint32(0), uint32(0)
 			for _, e := range expires {
@@ -57,7 +57,7 @@ func TestBinsAreNarrow(t *testing.T) {
 			var x expiry
 			x.begin(now, ttl)
 			expires := now + ttl + step*ttl/100
-			x.note(expires, 1)
+			x.add(expires, 1)
 			if before, then := x.passed(expires-1), x.passed(expires+soon); before != 0 || then != 1 {
 				t.Errorf("TTL %d, stored %d s later: counted before: %d, soon after: %d", ttl, step*ttl/100, before, then)
 			}

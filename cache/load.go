@@ -86,7 +86,7 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	case err == nil:
 		mine.hits.Add(1)
 		c.wasRead(s, r)
-		r.note(c.accessTime())
+		r.markRead(c.accessTime())
 	default:
 		mine.misses.Add(1)
 		if undecodable != 0 {

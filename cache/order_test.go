@@ -228,7 +228,7 @@ func TestSearchAgainstMoves(t *testing.T) {
 		if one == two {
 			continue
 		}
-		move := func(from, to *cuckoo.Bucket) { // as makeRoom does
+		move := func(from, to *cuckoo.Bucket) { // as displaceFrom does
 			s.index.BeginMove()
 			for j := range from.Slots {
 				if w := slot(from.Slots[j].Load()); w != 0 && w.tag() == tagOf(h) {

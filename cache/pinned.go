@@ -48,8 +48,8 @@ func (c *Cache) accessTime() uint32 {
 	return c.clock.now()
 }
 
-// note stores now as the time of the entry's last read. Later calls of entryOf show it.
-func (r pinned) note(now uint32) {
+// markRead stores now as the time of the entry's last read. Later calls of entryOf show it.
+func (r pinned) markRead(now uint32) {
 	if at := r.it.access(); at != nil && at.Load() != now|wasRead {
 		at.Store(now | wasRead)
 	}
@@ -77,9 +77,9 @@ func (s *shard) find(h uint64, key []byte) pinned {
 	return s.scan(h, key, false)
 }
 
-// addrOf returns where the item of the first slot with a tag is, for a prefetch. The caller is
-// among the readers.
-func (s *shard) addrOf(tag uint32) uintptr {
+// firstAddr returns the address of the item of the first slot with a tag, for a prefetch. The
+// caller is among the readers.
+func (s *shard) firstAddr(tag uint32) uintptr {
 	one, two := s.index.Homes(tag)
 	if one == nil {
 		return 0
@@ -87,7 +87,7 @@ func (s *shard) addrOf(tag uint32) uintptr {
 	for _, b := range [...]*cuckoo.Bucket{one, two} {
 		for j := range b.Slots {
 			if w := slot(b.Slots[j].Load()); w.tag() == tag && w != 0 {
-				return s.segs.addrOf(w.place())
+				return s.segs.addrAt(w.place())
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 		return dst, false
 	}
 	dst = append(dst, r.it.value()...)
-	r.note(c.accessTime())
+	r.markRead(c.accessTime())
 	r.unpin()
 	return dst, true
 }
@@ -63,7 +63,7 @@ func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	defer r.unpin()
 	now := c.accessTime()
 	e := s.entryOf(r, now)
-	r.note(now)
+	r.markRead(now)
 	f(e)
 	return true
 }
@@ -131,7 +131,7 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 		c.shardOf(hashes[i]).index.Prefetch(tagOf(hashes[i]))
 	}
 	for i, h := range hashes[:len(keys)] {
-		addrs[i] = c.shardOf(h).addrOf(tagOf(h))
+		addrs[i] = c.shardOf(h).firstAddr(tagOf(h))
 	}
 	for i, h := range hashes[:len(keys)] {
 		prefetch.Lines(addrs[i], int(c.shardOf(h).lines.Load()))

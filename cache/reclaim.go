@@ -88,7 +88,7 @@ func (s *shard) keep(at *atomic.Uint64, it *item, r rule) bool {
 		s.age++
 		g.main, g.turn = main, s.age
 		g.expiry.begin(s.c.clock.now(), left)
-		g.note(expires, it.size())
+		g.expiry.add(expires, it.size())
 		at.Store(uint64(slotOf(w.tag(), w.place(), main, hits)))
 		return true
 	}

@@ -165,9 +165,9 @@ func TestSlidingLargeEntryStays(t *testing.T) {
 func TestForgetBytesOfAnotherTime(t *testing.T) {
 	var x expiry
 	x.begin(1, 100)
-	x.note(10, 50) // later a read makes it 90
-	x.note(0, 50)
-	x.forget(90, 50)
+	x.add(10, 50) // later a read makes it 90
+	x.add(0, 50)
+	x.remove(90, 50)
 	if n := x.passed(1000); n != 0 {
 		t.Errorf("%d bytes have expired, and are to stay for ever", n)
 	}

@@ -30,10 +30,10 @@ func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bo
 	if alone {
 		s.c.seam.At(writeAlone)
 		size := it.size()
-		g.forget(it.expires.Load(), size)
+		g.expiry.remove(it.expires.Load(), size)
 		s.advance(it, sh, keeps)
 		it.writeEntry(e, expires, &s.c.clock)
-		g.note(expires, size)
+		g.expiry.add(expires, size)
 		w = onHit(w)
 	}
 	old.at.Store(uint64(w))

@@ -102,13 +102,13 @@ func (g *segment) garbage(now uint32) int {
 func (s *shard) count(g *segment, it *item) {
 	g.live += uint32(it.size())
 	s.live += it.size()
-	g.note(it.expires.Load(), it.size())
+	g.expiry.add(it.expires.Load(), it.size())
 }
 
 func (s *shard) uncount(g *segment, it *item) {
 	g.live -= uint32(it.size())
 	s.live -= it.size()
-	g.forget(it.expires.Load(), it.size())
+	g.expiry.remove(it.expires.Load(), it.size())
 }
 
 // fill counts bytes of a segment as used. reset counts all of its bytes as unused.
@@ -193,8 +193,8 @@ func (gs *segments) itemAt(at place) *item {
 	return gs.at(n).item(offset)
 }
 
-// addrOf returns the address of a place. The item there may be gone.
-func (gs *segments) addrOf(at place) uintptr {
+// addrAt returns the address of a place. The item there may be gone.
+func (gs *segments) addrAt(at place) uintptr {
 	n, offset := gs.split(at)
 	return atomic.LoadUintptr(&gs.at(n).addr) + uintptr(offset)
 }

@@ -167,7 +167,7 @@ func (s *shard) replace(old pinned, w slot) {
 // delete removes the slot of old, if it has one.
 func (s *shard) delete(old pinned) {
 	if old.at != nil {
-		s.ended(s.version(old.w, old.it))
+		s.raiseFloor(s.version(old.w, old.it))
 		s.index.Remove(old.at)
 		s.discard(old.w.place())
 	}
@@ -210,7 +210,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
 	it := g.item(offset)
-	s.ended(s.version(slot(at), it))
+	s.raiseFloor(s.version(slot(at), it))
 	s.uncount(g, it)
 	if it.shape.isAbsent() {
 		return

@@ -157,7 +157,7 @@ func (c *Cache) restore(r io.Reader) error {
 func (c *Cache) restoreHead(r io.Reader) error {
 	head := make([]byte, len(snapshotMagic)+4)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return ended(err, ErrForeign)
+		return endedEarly(err, ErrForeign)
 	}
 	if string(head[:len(snapshotMagic)]) != snapshotMagic {
 		return ErrForeign
@@ -179,12 +179,12 @@ func (c *Cache) restoreHead(r io.Reader) error {
 func readBlock(r io.Reader, number uint64, block *bytes.Buffer) error {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return ended(err, ErrTruncated)
+		return endedEarly(err, ErrTruncated)
 	}
 	length := binary.LittleEndian.Uint32(head[:])
 	block.Reset()
 	if _, err := io.CopyN(block, r, int64(length)); err != nil {
-		return ended(err, ErrTruncated)
+		return endedEarly(err, ErrTruncated)
 	}
 	if checksum(number, block.Bytes()) != binary.LittleEndian.Uint32(head[4:]) {
 		return fmt.Errorf("%w: block %d", ErrCorrupt, number)
@@ -192,8 +192,8 @@ func readBlock(r io.Reader, number uint64, block *bytes.Buffer) error {
 	return nil
 }
 
-// ended returns early if err says that the reader ended, else err.
-func ended(err, early error) error {
+// endedEarly returns early if err says that the reader ended, else err.
+func endedEarly(err, early error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return early
 	}

@@ -73,7 +73,7 @@ func (c *Cache) raise(v uint64) {
 		s := &c.shards[i]
 		s.mu.Lock()
 		s.reach(v)
-		s.ended(v)
+		s.raiseFloor(v)
 		s.mu.Unlock()
 	}
 }
@@ -125,5 +125,5 @@ func (s *shard) advance(it *item, sh shape, keeps bool) {
 // reach raises the top to at least v.
 func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits)) }
 
-// ended raises the floor to at least v, the version of an item that left no successor.
-func (s *shard) ended(v uint64) { s.floor = max(s.floor, v) }
+// raiseFloor raises the floor to at least v, the version of an item that left no successor.
+func (s *shard) raiseFloor(v uint64) { s.floor = max(s.floor, v) }

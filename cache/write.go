@@ -137,11 +137,11 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 func (s *shard) touch(old pinned, expires uint32) {
 	n, _ := s.segs.split(old.w.place())
 	g := s.segs.at(n)
-	g.forget(old.it.expires.Load(), old.it.size())
+	g.expiry.remove(old.it.expires.Load(), old.it.size())
 	old.it.expires.Store(expires)
-	g.note(expires, old.it.size())
+	g.expiry.add(expires, old.it.size())
 	s.hit(old)
-	old.note(s.c.accessTime())
+	old.markRead(s.c.accessTime())
 }
 
 // Delete deletes the entry of key, and reports whether there was one.

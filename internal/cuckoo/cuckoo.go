@@ -219,17 +219,17 @@ func (ix *Index) empty(w uint64) *atomic.Uint64 {
 func (ix *Index) displace(w uint64) *atomic.Uint64 {
 	const depth = 3
 	one, two := homes(tagOf(w), ix.buckets.Load())
-	if to := ix.makeRoom(one, depth); to != nil {
+	if to := ix.displaceFrom(one, depth); to != nil {
 		return to
 	}
-	return ix.makeRoom(two, depth)
+	return ix.displaceFrom(two, depth)
 }
 
-// makeRoom empties a slot of bucket i by moving its word to its other home. It returns the slot, or
-// nil. If the other home is full, makeRoom first makes room there, at most depth buckets deep.
+// displaceFrom empties a slot of bucket i by moving its word to its other home. It returns the slot,
+// or nil. If the other home is full, it first empties a slot there, at most depth buckets deep.
 //
 // Precondition: moves is odd.
-func (ix *Index) makeRoom(i uint32, depth int) *atomic.Uint64 {
+func (ix *Index) displaceFrom(i uint32, depth int) *atomic.Uint64 {
 	b, n := ix.Bucket(i), ix.buckets.Load()
 	for j := range b.Slots {
 		w := b.Slots[j].Load()
@@ -239,7 +239,7 @@ func (ix *Index) makeRoom(i uint32, depth int) *atomic.Uint64 {
 		}
 		to := ix.Bucket(other).empty()
 		if to == nil && depth > 1 {
-			to = ix.makeRoom(other, depth-1)
+			to = ix.displaceFrom(other, depth-1)
 			w = b.Slots[j].Load() // the call above may have moved it
 		}
 		if to == nil {
