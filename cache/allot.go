@@ -29,7 +29,7 @@ const (
 // not above the version before, own is versioned, and allot adds versionBytes. With copying, allot
 // uses available memory only and reclaims nothing.
 func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
-	if size > s.c.largeBytes {
+	if s.c.isLarge(size) {
 		if before == highestBefore {
 			own = versioned
 			size += versionBytes

@@ -32,7 +32,7 @@ type bound struct {
 	mu     sync.Mutex
 	full   int
 	now    atomic.Int64
-	huge   atomic.Int64 // larger entries are huge: see lend.go
+	huge   atomic.Int64 // larger entries are huge: see isHuge
 	unlent atomic.Int64 // bytes of now in no limit of a shard: see lend.go
 	closed bool
 }

@@ -50,7 +50,7 @@ type Cache struct {
 	seed         hash.Seed
 	shards       []shard
 	segmentBytes int
-	largeBytes   int // larger items have segments of their own
+	largeBytes   int // larger items are large: see isLarge
 	readers      pin.Holders
 	reads        reads
 	bound        bound
@@ -75,7 +75,6 @@ const (
 	shardSegments     = 128
 	leastSegmentBytes = 4 << 10
 	mostSegmentBytes  = 1 << 20
-	largeShare        = 4 // an item above 1/largeShare of a segment is large
 )
 
 // New returns an empty cache over parent, which must be safe for concurrent use and outlive the
@@ -122,6 +121,24 @@ func segmentFor(parent freehold.Allocator, shardBytes int) int {
 		}
 	}
 	return least
+}
+
+// Two sizes have a way of their own:
+//   - An item above 1/largeShare of a segment is large. It has a segment of its own.
+//   - An entry above 1/hugeShare of a shard's share of the bound is huge. Other shards lend room for
+//     it: see lend.go.
+const (
+	largeShare = 4
+	hugeShare  = 4
+)
+
+// isLarge reports whether an item is large. bytes is its size, with its head.
+func (c *Cache) isLarge(bytes int) bool { return bytes > c.largeBytes }
+
+// isHuge reports whether an entry is huge. bytes is the size of its key and value together. An
+// entry above MaxEntry is not huge, since it is never stored.
+func (c *Cache) isHuge(bytes int) bool {
+	return bytes > int(c.bound.huge.Load()) && bytes <= c.maxEntry()
 }
 
 // shardLimit returns a shard's part of the bound, minus the shard's bytes on the Go heap.

@@ -1,4 +1,4 @@
-// Loans: shards lend each other parts of the bound, for entries that are large for a shard.
+// Loans: shards lend each other parts of the bound, for huge entries.
 //
 //	shares         |---- shard 0 ----|---- shard 1 ----|---- shard 2 ----|
 //	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -|    unlent: no shard's
@@ -19,16 +19,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-const (
-	hugeShare = 4 // an entry above 1/hugeShare of a share is huge
-	keptShare = 8 // a shard keeps 1/keptShare of its share
-)
-
-// isHuge reports whether an entry is huge. bytes is the size of its key and value together. An
-// entry above MaxEntry is not huge, since it is never stored.
-func (c *Cache) isHuge(bytes int) bool {
-	return bytes > int(c.bound.huge.Load()) && bytes <= c.maxEntry()
-}
+const keptShare = 8 // a shard that lends keeps 1/keptShare of its share
 
 // roomFor returns how many bytes of the limit a huge entry needs.
 func (c *Cache) roomFor(bytes int) int {
@@ -46,7 +37,7 @@ func (s *shard) lockFor(bytes int) {
 	s.c.bound.borrow(s, s.c.roomFor(bytes))
 }
 
-// unlock ends lockFor. It trims the parent if large entries have freed enough bytes.
+// unlock ends lockFor. It trims the parent if large items have freed enough bytes.
 func (s *shard) unlock() {
 	trim := s.trim
 	s.pending, s.trim = 0, false

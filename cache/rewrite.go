@@ -20,7 +20,7 @@ func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bo
 	n, _ := s.segs.split(old.w.place())
 	g, it := s.segs.at(n), old.it
 	sh, ok := it.reshaped(e, sh)
-	if !ok || it.size() > s.c.largeBytes || !g.takes(it.expires.Load(), expires) {
+	if !ok || s.c.isLarge(it.size()) || !g.takes(it.expires.Load(), expires) {
 		return false
 	}
 	s.index.BeginMove()

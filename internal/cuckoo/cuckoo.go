@@ -225,8 +225,9 @@ func (ix *Index) displace(w uint64) *atomic.Uint64 {
 	return ix.displaceFrom(two, depth)
 }
 
-// displaceFrom empties a slot of bucket i by moving its word to its other home. It returns the slot,
-// or nil. If the other home is full, it first empties a slot there, at most depth buckets deep.
+// displaceFrom empties a slot of bucket i by moving its word to its other home. It returns the
+// slot, or nil. If the other home is full, it first empties a slot there, at most depth buckets
+// deep.
 //
 // Precondition: moves is odd.
 func (ix *Index) displaceFrom(i uint32, depth int) *atomic.Uint64 {
