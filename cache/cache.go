@@ -4,7 +4,7 @@
 //
 //	Set      write.go finds the slot, allot.go has room for the item, shard.go stores the slot
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
-//	no room  reclaim.go empties the segment that policy.go chooses, and copies the items that stay
+//	no room  reclaim.go empties the segment that policy.go chooses, and copies items that stay
 //
 // The files are layers. Each file calls files below it, internal/cuckoo for the index, and
 // internal/blocks for arrays of memory. All call cache.go for sizes that follow from the options.
@@ -125,8 +125,8 @@ func segmentFor(parent freehold.Allocator, shardBytes int) int {
 
 // Two sizes have a way of their own:
 //   - An item above 1/largeShare of a segment is large. It has a segment of its own.
-//   - An entry above 1/hugeShare of a shard's share of the bound is huge. Other shards lend room for
-//     it: see lend.go.
+//   - An entry above 1/hugeShare of a shard's share of the bound is huge. Other shards lend room
+//     for it: see lend.go.
 const (
 	largeShare = 4
 	hugeShare  = 4

@@ -74,6 +74,6 @@ const (
 	Keep   Change = iota // the entry as it is
 	Store                // the Entry as the function has set it
 	Remove               // no entry
-	Touch                // the entry as it is, with the TTL that the function has set, as [Cache.Touch] does
-	Mark                 // the entry as it is, with its version too, and the Flags that the function has set
+	Touch                // the entry with the TTL that the function has set, as [Cache.Touch] does
+	Mark                 // the entry and its version, with the Flags that the function has set
 )

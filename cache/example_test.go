@@ -52,7 +52,8 @@ func ExampleCache_Update() {
 
 	for range 3 {
 		counts.Update([]byte("visits"), func(e *cache.Entry, found bool) cache.Change {
-			e.Value = append(e.Value[:len(e.Value):len(e.Value)], '|') // a copy: the old value is not to be written to
+			// Append copies the old value, which must not be written to.
+			e.Value = append(e.Value[:len(e.Value):len(e.Value)], '|')
 			return cache.Store
 		})
 	}

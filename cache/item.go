@@ -1,6 +1,7 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head 12 B | access 0, 4 B | flags 0, 4, 8 B | version 0, 8 B | key | value | 0 to 3 B | slack |
+//	| head | access | flags   | version | key | value | to a unit | slack |
+//	| 12 B | 0, 4 B | 0, 4, 8 | 0, 8    |     |       | 0 to 3 B  |       |
 //
 // An item begins at a multiple of 4 B, and its size is one.
 //
@@ -21,7 +22,7 @@ type item struct {
 	valueBytes uint32
 	keyBytes   uint16
 	shape      shape
-	expires    atomic.Uint32 // the second of the cache's clock at which it expires, or 0 for never
+	expires    atomic.Uint32 // the second at which it expires, or 0 for never
 }
 
 // An access is the second of the cache's clock at which an item was last read or stored. The bit
@@ -36,7 +37,9 @@ const (
 	versionBytes = 8
 	unitBytes    = 4
 	maxKeyBytes  = 1<<16 - 1
-	maxHeadBytes = headBytes + accessBytes + versionBytes + 8 + unitBytes // beside key and value
+
+	// maxHeadBytes is the most that an item has beside its key and value.
+	maxHeadBytes = headBytes + accessBytes + versionBytes + 8 + unitBytes
 )
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
@@ -44,7 +47,7 @@ const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 // A shape tells which parts an item has beside key and value, and how often it was rewritten in
 // place.
 //
-//	| 0 0 | rewrites 5 | slack units 5 | versioned 1 | accessed 1 | units of flags 2, or absent |
+//	| 0 0 | rewrites 5 | slack units 5 | versioned | accessed | units of flags 2, or absent |
 type shape uint16
 
 const (

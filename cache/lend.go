@@ -1,7 +1,7 @@
 // Loans: shards lend each other parts of the bound, for huge entries.
 //
 //	shares         |---- shard 0 ----|---- shard 1 ----|---- shard 2 ----|
-//	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -|    unlent: no shard's
+//	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -| unlent
 //
 // An entry of up to a quarter of a share fits into its shard. A larger one is huge. Before a huge
 // entry is stored, the other shards lend room. They lend unused bytes first, and then bytes that

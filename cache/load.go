@@ -1,7 +1,7 @@
 // Loads: one load for all goroutines that miss a key at the same time.
 //
-//	first who misses:   join --> load --> store, unless the key was written --> leave
-//	others:             join --> wait ------------------------------------> the first one's result
+//	first who misses:  join --> load --> store, unless the key was written --> leave
+//	others:            join --> wait ----------------------------> the first one's result
 
 package cache
 

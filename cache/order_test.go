@@ -302,7 +302,7 @@ func TestSearchAgainstGrowth(t *testing.T) {
 			c.check()
 			first := uint32(c.segmentBytes) / uint32(unsafe.Sizeof(cuckoo.Bucket{}))
 			for before := uint32(0); s.index.Buckets() > first && s.index.Buckets() != before; {
-				before = s.index.Buckets() // at which it stays if all keys are in their first homes
+				before = s.index.Buckets() // the same if all are in first homes
 				for n := range keys {
 					c.seam.Once(p, 1, func() {
 						s.mu.Lock()

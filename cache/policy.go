@@ -3,7 +3,7 @@
 //	new key --> | small queue: a tenth | -- 2 or more hits --> | main queue | <--+
 //	               |                                              |     |        |
 //	               | 0 or 1 hit                            0 hits |     +--------+
-//	               v                                              v      1 or more hits, one less
+//	               v                                              v     1 or more hits, one less
 //	            evicted, leaves a ghost                        evicted
 //	               |
 //	               +-- the key is set again --> main queue

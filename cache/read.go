@@ -104,7 +104,8 @@ func (c *Cache) count(s *shard, r pinned) pinned {
 func (c *Cache) wasRead(s *shard, r pinned) {
 	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
-		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // fails after a Touch
+		// It fails after a Touch.
+		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL))
 	}
 }
 

@@ -130,7 +130,8 @@ func TestHitsOfAReplacedEntry(t *testing.T) {
 
 // TestRefusedSegments: a segment that the parent refuses takes no number.
 func TestRefusedSegments(t *testing.T) {
-	c := New(alloctest.FailAfter(alloctest.New(t), 2), &Options{MaxBytes: MinBytes}) // a chunk and a page
+	// The parent has memory for a chunk and a page.
+	c := New(alloctest.FailAfter(alloctest.New(t), 2), &Options{MaxBytes: MinBytes})
 	defer c.Close()
 	for range 2 * pageSegments {
 		if err := c.Set([]byte("k"), nil); !errors.Is(err, freehold.ErrOutOfMemory) {
@@ -217,7 +218,8 @@ func TestLargeItemsTrim(t *testing.T) {
 	for i := range 400 {
 		must(0, p.c.Set(fmt.Append(nil, i), value[:large/2+i*7919%(large/2)]))
 	}
-	if p.trims == 0 || p.most > most+3*large || p.most < most { // a Set may evict until a large one and the reserve have room
+	// A Set may evict until a large item and the reserve have room.
+	if p.trims == 0 || p.most > most+3*large || p.most < most {
 		t.Errorf("%d trims, and up to %d bytes between two, want %d", p.trims, p.most, most)
 	}
 	for i := range 10_000 {

@@ -79,7 +79,7 @@ const (
 type segment struct {
 	addr  uintptr
 	age   uint64 // grows from each segment to the next; a part of versions
-	turn  uint64 // order in its queue: its age, or the shard's age when it was last moved to the end
+	turn  uint64 // order in its queue: its age, or the shard's when it was last moved to the end
 	bytes uint32 // size of the block
 	used  uint32 // bytes of all items, which are the block's first bytes
 	live  uint32 // bytes of the items that slots refer to

@@ -405,7 +405,8 @@ func TestHostileSnapshots(t *testing.T) {
 		}
 	}
 	huge := bytes.Clone(block[:highestBytes+entryHeadBytes])
-	binary.LittleEndian.PutUint32(huge[highestBytes:], 1<<31) // and as much again: together 0 in 32 bits
+	// The sum of the sizes is 0 in 32 bits.
+	binary.LittleEndian.PutUint32(huge[highestBytes:], 1<<31)
 	binary.LittleEndian.PutUint32(huge[highestBytes+4:], 1<<31)
 	if err := c.restoreBlock(huge); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a key and a value of 2 GiB each: %v", err)

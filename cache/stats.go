@@ -23,7 +23,7 @@ type Stats struct {
 	Shrunk  uint64 // entries dropped to make the cache smaller
 	Copied  uint64 // bytes of entries that reclaiming moved
 
-	Undecodable uint64 // of Misses: reads of an Of that found a value that its Codec does not decode
+	Undecodable uint64 // of Misses: reads of an Of whose Codec did not decode the value
 }
 
 // Stats returns the cache's figures. It locks one shard after the other for a moment, and may be
