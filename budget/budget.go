@@ -151,7 +151,7 @@ func run(o Options, s system) (*Budget, error) {
 	b.settings = newSettings(s.golang, s.LookupEnv)
 	b.ticks = turns{do: b.turn, now: s.now, after: s.after}
 	b.rounds = turns{do: b.round, now: s.now, after: s.after}
-	s.onGrowth(b.makeRoom)
+	s.onGrowth(b.waitForGo)
 	b.tick()
 	running.budget = b
 	s.onCycle(func() (more bool) {

@@ -1,8 +1,5 @@
-// Growth: how far off-heap memory may grow before the goroutine that takes more runs a tick.
-//
-//	off-heap memory grows -> passes the watermark -> makeRoom (wait.go) -> a tick, and collections
-//
-// The tick comes early enough: a block's fresh pages take no memory before they are touched.
+// Growth: how far off-heap memory may grow before the goroutine that takes more runs a tick, and
+// perhaps waits: see wait.go.
 
 package budget
 
@@ -10,19 +7,19 @@ import "time"
 
 // growth is the state of the goroutines that take off-heap memory.
 type growth struct {
-	taking     int       // calls of makeRoom that have not returned
+	taking     int       // calls of waitForGo that have not returned
 	granted    int64     // off-heap memory may grow to this, even while Go holds too much
 	shortUntil time.Time // waits are short until then, since a long one was in vain
 	resigned   bool      // the next tick may raise Go's limit to the memory that Go holds, once
 }
 
-// watermark returns the bytes of off-heap memory beyond which a goroutine calls makeRoom. It is
+// watermark returns the bytes of off-heap memory beyond which a goroutine calls waitForGo. It is
 // 1/growthShare of the headroom above offHeap, or rise bytes if that is less: then the level rises.
-// While Go holds too much, each growth calls makeRoom, except up to granted.
+// While Go holds too much, each growth calls waitForGo, except up to granted.
 func (g *growth) watermark(p plan, offHeap, headroom, rise int64) int64 {
 	mark := offHeap + headroom/growthShare
 	g.granted = min(g.granted, mark)
-	if wait, _ := p.patience(headroom); wait > 0 {
+	if wait, _ := p.waitAndPause(headroom); wait > 0 {
 		mark = max(g.granted, offHeap)
 	}
 	return max(offHeap+min(mark-offHeap, rise), 1)

@@ -169,7 +169,7 @@ func TestStopWaitsForACollection(t *testing.T) {
 
 // Ticks run collections for a part of the time, the larger the more of the headroom Go holds.
 func TestTicksCollectForAPartOfTheTime(t *testing.T) {
-	for _, step := range patience {
+	for _, step := range waitTable {
 		const took = time.Second
 		excess := step.quarters*25*mib + mib
 		t.Run(formatSize(excess), func(t *testing.T) {

@@ -53,8 +53,7 @@ const (
 
 	// No goroutine waits while Go's excess is 1/spareShare of the floor or less.
 	spareShare = 8
-	// A wait was worth it if Go's excess fell by 1/worthShare. After a wait of longWait or more in
-	// vain, waits last at most shortWait, for shortMultiple times as long.
+	// The ends of waits: see wait.go.
 	worthShare    = 8
 	shortMultiple = 10
 	shortWait     = 100 * time.Millisecond
@@ -63,10 +62,9 @@ const (
 	manyReclaims = 8
 )
 
-// patience says how the budget acts while Go exceeds its room, by the quarters of the headroom that
-// are used up. Goroutines that take off-heap memory wait. The budget runs reclaims, since a program
-// at rest does not collect.
-var patience = []struct {
+// waitTable has the wait of a goroutine and the pause between reclaims, by the quarters of the
+// headroom that are used up: see wait.go.
+var waitTable = []struct {
 	quarters int64         // of the headroom
 	wait     time.Duration // of a goroutine
 	pause    time.Duration // between reclaims, as a multiple of the last one's time
@@ -87,7 +85,7 @@ type figures struct {
 	ofPhysical bool  // the limit is a part of physical memory
 	golang     goFigures
 	live       int64 // the fewest live bytes of the last cycles
-	pressed    bool  // a goroutine is in makeRoom, and waits are not short
+	pressed    bool  // a goroutine is in waitForGo, and waits are not short
 
 	userLimit, userPercent bool // settings that stay as they are
 }
@@ -130,11 +128,10 @@ func step(f figures, before setting) plan {
 	return p
 }
 
-// patience returns how long a goroutine that takes off-heap memory waits for Go to shrink, and the
-// pause before the next reclaim, as a multiple of the last one's time. Both depend on the used part
-// of the headroom. A wait is worth it only if Go holds more than it needs.
-func (p plan) patience(headroom int64) (wait, pause time.Duration) {
-	for _, step := range slices.Backward(patience) {
+// waitAndPause returns how long a goroutine waits, and the pause before the next reclaim, as a
+// multiple of the last one's time: waitTable's entries for the plan. Each is 0 if there is none.
+func (p plan) waitAndPause(headroom int64) (wait, pause time.Duration) {
+	for _, step := range slices.Backward(waitTable) {
 		if p.excess > headroom/4*step.quarters {
 			pause = step.pause
 		}

@@ -194,11 +194,11 @@ func TestPatience(t *testing.T) {
 		const headroom = 400 * mib
 		f := figures{limit: 10 * gib, headroom: headroom, golang: goFigures{held: tt.held * mib, outside: 92 * mib}}
 		f.offHeap = f.limit - headroom - tt.room*mib
-		if wait, pause := step(f, setting{gib, -1}).patience(headroom); wait != tt.wait || pause != tt.pause {
+		if wait, pause := step(f, setting{gib, -1}).waitAndPause(headroom); wait != tt.wait || pause != tt.pause {
 			t.Errorf("%d MiB in a room of %d: %v, %d, want %v, %d", tt.held, tt.room, wait, pause, tt.wait, tt.pause)
 		}
 		f.userLimit = true
-		if wait, pause := step(f, setting{gib, -1}).patience(headroom); wait != 0 || pause != 0 {
+		if wait, pause := step(f, setting{gib, -1}).waitAndPause(headroom); wait != 0 || pause != 0 {
 			t.Errorf("with a limit of the user's: %v, %d", wait, pause)
 		}
 	}
@@ -211,7 +211,7 @@ func TestSpareIsNotWorthAWait(t *testing.T) {
 		{72, 90, 0}, {72, 91, 1},
 	} {
 		f := figures{limit: gib, offHeap: 2 * gib, golang: goFigures{held: tt.held * mib, outside: tt.outside * mib}} // minGoHeap is 8 MiB
-		if wait, _ := step(f, setting{gib, -1}).patience(0); (wait > 0) != (tt.want > 0) {
+		if wait, _ := step(f, setting{gib, -1}).waitAndPause(0); (wait > 0) != (tt.want > 0) {
 			t.Errorf("%d MiB of a floor of %d: %v", tt.held, tt.outside+8, wait)
 		}
 	}

@@ -29,12 +29,12 @@ func (b *Budget) turn() (next time.Duration) {
 }
 
 // tick reads the figures and acts on them. If Go holds too much it begins a reclaim, unless the
-// last one was too recent.
+// last one was too recent: see wait.go.
 func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.update()
-	_, pause := b.plan.patience(b.currentHeadroom())
+	_, pause := b.plan.waitAndPause(b.currentHeadroom())
 	_, last := b.reclaims.soFar()
 	if pause > 0 && !pressure.Ahead(b.system.now(), last.ended.Add(pause*last.took)) {
 		b.beginReclaim()
@@ -80,7 +80,7 @@ func (b *Budget) update() {
 	}
 	b.system.watermark(b.growth.watermark(b.plan, offHeap, headroom, b.alarm.rise))
 	b.pace = f.pace()
-	if _, pause := b.plan.patience(headroom); pause > 0 || b.growth.taking > 0 || b.alarm.pressure.Level > Calm {
+	if _, pause := b.plan.waitAndPause(headroom); pause > 0 || b.growth.taking > 0 || b.alarm.pressure.Level > Calm {
 		b.pace = tickTime
 	}
 	b.ticks.within(b.pace)
