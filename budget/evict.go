@@ -17,8 +17,8 @@ const (
 // AllocOrEvict is Alloc for a cache. If the account, or one above it, is full, it calls evict to
 // free some of the cache's own blocks, and tries again. It gives up when evict returns 0, or when
 // an eighth of the limit was evicted in vain, since blocks of mixed sizes fragment memory. Then
-// the error is the [FullError] of the last try. It does not call evict for a block that is larger
-// than the limit, or if the system has no memory.
+// the error is the [FullError] of the last try. It does not call evict for a block of the limit's
+// size or larger, which never fits, or if the system has no memory.
 //
 // evict gets the number of bytes to free, at least the block's size and a 256th of the limit, and
 // returns the number that it has freed. AllocOrEvict calls it in the caller's goroutine, and holds

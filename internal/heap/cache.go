@@ -1,8 +1,8 @@
 // Caches: the free blocks that each processor keeps.
 //
-// A cache consists of a small.Cache, which has the magazines, and a largeCache, which has the kept
-// runs. It is off-heap, and the slot of its processor points to it. Only the goroutine that holds
-// the slot uses the cache: see package pin.
+// A cache consists of a small.Cache with the magazines and a largeCache with the kept runs. It is
+// off-heap, and the slot of its processor points to it. Only the goroutine that holds the slot uses
+// the cache: see package pin.
 //
 // # Draining
 //

@@ -42,7 +42,7 @@
 //	            from its Free on
 //	run         a guard run: the pages of a guarded block
 //
-// A block has a red zone or is guarded, never both. Either may be sampled. A sample ends with Free,
+// A block has a red zone or a guard, never both. Either may be sampled. A sample ends with Free,
 // not with the quarantine.
 //
 // # Locks
