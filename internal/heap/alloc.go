@@ -89,7 +89,7 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 			h.caches.add(slot)
 		}
 		err := h.withReclaim(small.SpanPages(class), true, func() (err error) {
-			addr, was, err = h.allocFromDepot(class, slot, r.size)
+			addr, was, err = h.small.AllocFromDepot(&h.caches, class, slot, r.size)
 			return err
 		})
 		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, r.size) {
@@ -107,19 +107,6 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 		freedTwice(allocCall(r.zero), addr)
 	}
 	return block(addr, r.size, r.zero && was != small.FreeZero), nil
-}
-
-// allocFromDepot allocates a block from a magazine of a depot, and loads the magazine into the
-// cache. The caller has found no block in the cache of slot. was is the block's previous status:
-// see small.Depot.Alloc.
-func (h *Heap) allocFromDepot(class uint8, slot, size int) (addr uintptr, was uint16, err error) {
-	d := h.small.LockStocked(class, slot)
-	defer d.Unlock()
-	m, addr, was, err := d.Alloc(&h.small, size)
-	if m != nil {
-		d.Keep(&h.small, h.caches.exchange(class, m))
-	}
-	return addr, was, err
 }
 
 // mayTakePage reports whether a small block may have pages of its own after its class got no span.
@@ -162,29 +149,13 @@ func (h *Heap) freeSlow(b []byte) {
 	if c == &noCache {
 		h.caches.add(slot)
 	}
-	if !h.freeToDepot(class, slot, b) {
+	if !h.small.FreeToDepot(&h.caches, class, slot, b) {
 		h.misused("Heap.Free", b)
 	}
 	if h.small.DrainIsDue() && h.pages.Scavenging.TryLock() {
 		h.caches.drain()
 		h.pages.Scavenging.Unlock()
 	}
-}
-
-// freeToDepot frees b, a block of the class, into an empty magazine of a depot, and loads the
-// magazine into the cache. The caller has found no room in the cache of slot. freeToDepot reports
-// false if b is not exactly a live block.
-func (h *Heap) freeToDepot(class uint8, slot int, b []byte) bool {
-	d := h.small.LockRoomy(class, slot)
-	defer d.Unlock()
-	m := d.Spare(&h.small)
-	slot = h.caches.enter()
-	e := h.small.FreeEntry(b)
-	h.caches.Leave(slot)
-	if m = d.Free(&h.small, m, e); m != nil {
-		d.Keep(&h.small, h.caches.exchange(class, m))
-	}
-	return e.Addr != 0
 }
 
 // freeRun is Free of a large block.

@@ -102,15 +102,13 @@ func (t *caches) enter() (slot int) {
 // chooseSlot, if set, is called instead of Enter by slow paths. For tests.
 var chooseSlot atomic.Pointer[func(t *caches) (slot int)]
 
-// exchange loads m into the processor's cache, and returns the magazine that the cache gives up, or
-// nil. If the slot has no cache, exchange returns m.
-func (t *caches) exchange(class uint8, m *small.Magazine) *small.Magazine {
-	slot := t.enter()
-	if c := t.Entry(slot); c != &noCache {
-		m = c.Exchange(class, m)
+// Hold is enter for the exchange of package small.
+func (t *caches) Hold() (slot int, c *small.Cache) {
+	slot = t.enter()
+	if e := t.Entry(slot); e != &noCache {
+		c = &e.Cache
 	}
-	t.Leave(slot)
-	return m
+	return slot, c
 }
 
 // add gives the slot a cache. It is a no-op if the slot is beyond the table, if there is no memory,

@@ -212,8 +212,8 @@ func BenchmarkExchange(b *testing.B) {
 			defer h.Close()
 			class, at := small.ClassFor(64, 1), uintptr(0)
 			calls := [...]func(){
-				func() { at, _, _ = h.allocFromDepot(class, 0, 64) },
-				func() { h.freeToDepot(class, 0, block(at, 64, false)) },
+				func() { at, _, _ = h.small.AllocFromDepot(&h.caches, class, 0, 64) },
+				func() { h.small.FreeToDepot(&h.caches, class, 0, block(at, 64, false)) },
 			}
 			const turns = 1000 // without a call, and then as many with one
 			var turn atomic.Int64

@@ -121,8 +121,8 @@ func (c *Cache) swap(class uint8) {
 	c.ends[class], c.spareEnds[class] = c.spareEnds[class], c.ends[class]
 }
 
-// Exchange loads m, makes the loaded magazine the spare, and returns the old spare or nil.
-func (c *Cache) Exchange(class uint8, m *Magazine) (out *Magazine) {
+// exchange loads m, makes the loaded magazine the spare, and returns the old spare or nil.
+func (c *Cache) exchange(class uint8, m *Magazine) (out *Magazine) {
 	out = c.spare(class)
 	c.spareTops[class], c.spareEnds[class] = c.tops[class], c.ends[class]
 	c.tops[class] = m.top()

@@ -68,7 +68,7 @@ func (c *central) fill(h *Heap, m *Magazine) error {
 	return nil
 }
 
-// carveOne returns a free block of a partial span, or the zero entry if there is none. Depot.Alloc
+// carveOne returns a free block of a partial span, or the zero entry if there is none. AllocFromDepot
 // calls it if it could not get a magazine.
 func (c *central) carveOne() Entry {
 	c.lock()

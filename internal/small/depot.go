@@ -17,16 +17,20 @@
 //
 // # The exchange
 //
-// A cache comes here when both its magazines are empty (Alloc) or full (Free). Alloc takes a
-// stocked magazine from the depot, or fills one from the spans. Free takes an empty one. Each then
-// pops or pushes its own block, and package heap exchanges the magazine for the cache's spare. The
-// goroutine may have moved to another processor since its fast path failed, and the magazines of
-// that processor's cache may be in any state. So the spare that comes back may be empty, full or
-// partly filled.
+// A cache comes here when both its magazines are empty (AllocFromDepot) or full (FreeToDepot):
 //
-// The caller holds the lock of one depot throughout, and that depot keeps the magazine that the
-// cache gives up. Counting and drains lock all depots of a class, so they never miss a magazine on
-// its way between a cache, a depot and the spans.
+//  1. lock a depot: the group's, or another that has what is needed
+//  2. take a magazine: Alloc a stocked one, or an empty one that is filled from the spans; Free an
+//     empty one
+//  3. pop or push the caller's block
+//  4. hold the slot, load the magazine into the cache, and take the cache's spare
+//  5. keep the spare in the depot, and unlock
+//
+// The goroutine may have moved to another processor since its fast path failed, and the magazines
+// of that processor's cache may be in any state. So the spare may be empty, full or partly filled.
+//
+// Counting and drains lock all depots of a class, so they never miss a magazine on its way between
+// a cache, a depot and the spans.
 
 package small
 
@@ -67,14 +71,14 @@ func groupsOf(processors int) int {
 	return 1 << bits.Len(uint(processors/least/2))
 }
 
-// Depot has the magazines of one group and one class. mu guards it.
+// depot has the magazines of one group and one class. mu guards it.
 //
 // Invariants:
 //   - stocked.n <= mostMagazines
 //   - empty.n <= the larger of mostMagazines - stocked.n and the group's share of leastEmpty
 //   - length == stocked.n
 //   - Heap.extra is the sum of extra over all depots
-type Depot struct {
+type depot struct {
 	mu            lockrank.Mutex[lockrank.Depot]
 	stocked       pile         // magazines with blocks
 	empty         pile         // magazines without
@@ -82,22 +86,22 @@ type Depot struct {
 	unused        int16        // low-water mark of stocked.n since the last tick
 	used          bool         // blocks have moved since the last tick
 	class         uint8
-	allocs, frees uint64 // calls of Alloc, and of Free with a block
+	allocs, frees uint64 // calls of AllocFromDepot, and of FreeToDepot with a live block
 }
 
 // depots has the depots of one group, by class. With words of 64 bits each fills a cache line.
-type depots [NumClasses]Depot
+type depots [NumClasses]depot
 
-const _ = 64 - unsafe.Sizeof(Depot{})
+const _ = 64 - unsafe.Sizeof(depot{})
 
 // depot returns a group's depot of the class.
-func (h *Heap) depot(class uint8, group int) *Depot {
+func (h *Heap) depot(class uint8, group int) *depot {
 	return &h.depots[group&(len(h.depots)-1)][class]
 }
 
-// LockStocked locks the depot of the slot's group. If that depot has no magazine with blocks, and
-// the depot of another group has one, LockStocked locks the other depot.
-func (h *Heap) LockStocked(class uint8, slot int) *Depot {
+// lockStocked locks the depot of the slot's group. If that depot has no magazine with blocks, and
+// the depot of another group has one, lockStocked locks the other depot.
+func (h *Heap) lockStocked(class uint8, slot int) *depot {
 	group := groupOf(slot)
 	for i := range h.depots {
 		d := h.depot(class, group^i)
@@ -114,11 +118,11 @@ func (h *Heap) LockStocked(class uint8, slot int) *Depot {
 	return d
 }
 
-// LockRoomy locks the depot of the slot's group. If that depot has no room, and the depot of one
-// other group has room, LockRoomy locks the other depot. Each call tries only one other group,
+// lockRoomy locks the depot of the slot's group. If that depot has no room, and the depot of one
+// other group has room, lockRoomy locks the other depot. Each call tries only one other group,
 // chosen in turn: a program that frees more than it allocates fills all depots, and a search of all
 // would be in vain.
-func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
+func (h *Heap) lockRoomy(class uint8, slot int) *depot {
 	d, most := h.depot(class, groupOf(slot)), int32(h.mostMagazines(class))
 	d.lock()
 	if d.stocked.n < most {
@@ -132,11 +136,8 @@ func (h *Heap) LockRoomy(class uint8, slot int) *Depot {
 	return d
 }
 
-// Unlock unlocks the depot that LockStocked or LockRoomy locked.
-func (d *Depot) Unlock() { d.mu.Unlock() }
-
 // look returns the number of stocked magazines, without mu.
-func (d *Depot) look() int32 {
+func (d *depot) look() int32 {
 	if onDepot != nil {
 		onDepot(d, false)
 	}
@@ -144,7 +145,7 @@ func (d *Depot) look() int32 {
 }
 
 // lock locks d for a cache.
-func (d *Depot) lock() {
+func (d *depot) lock() {
 	if onDepot != nil {
 		onDepot(d, true)
 	}
@@ -152,7 +153,7 @@ func (d *Depot) lock() {
 }
 
 // onDepot, if set, is called before each look, and before each lock by a cache. For tests.
-var onDepot func(d *Depot, lock bool)
+var onDepot func(d *depot, lock bool)
 
 // lockDepots locks all depots of a class.
 func (h *Heap) lockDepots(class uint8) {
@@ -167,55 +168,78 @@ func (h *Heap) unlockDepots(class uint8) {
 	}
 }
 
-// Alloc allocates a block of size bytes. It returns the block's address, its previous status, and
-// the rest of its magazine, for the caller's cache. If was is not a free status, the block was
-// freed twice and is already live: it stays with its owner. If there is no memory for a magazine,
-// Alloc takes the block from a span, and m is nil. It fails if no span has a free block either.
-func (d *Depot) Alloc(h *Heap, size int) (m *Magazine, addr uintptr, was uint16, err error) {
-	d.begin(h)
-	d.allocs++
-	m, err = d.fetch(h)
-	var e Entry
-	if err == nil {
-		e = m.pop()
-	} else if e = h.central[d.class].carveOne(); e.Addr == 0 {
-		return nil, 0, 0, err
-	}
-	return m, e.Addr, e.claim(size), nil
+// Slots are the places of the caches. A goroutine may use a slot's cache from Hold to Leave. It must
+// not block meanwhile.
+type Slots interface {
+	Hold() (slot int, c *Cache) // c is nil if the slot has no cache
+	Leave(slot int)
 }
 
-// Free pushes e, a block that is marked free, onto m, which Spare returned. It returns m for the
-// caller's cache. If m is nil, the block returns to its span. e is zero if the caller found no live
-// block; Free then discards m and returns nil.
-func (d *Depot) Free(h *Heap, m *Magazine, e Entry) *Magazine {
+// AllocFromDepot allocates a block of size bytes of a class from a magazine, and exchanges the
+// magazine. It returns the block's address and previous status. If was is not a free status, the
+// block was freed twice and is already live: it stays with its owner. If there is no memory for a
+// magazine, AllocFromDepot takes the block from a span. It fails if no span has a free block either.
+// The caller has found no block in the cache of slot, and has left the slot.
+func (h *Heap) AllocFromDepot(in Slots, class uint8, slot, size int) (addr uintptr, was uint16, err error) {
+	d := h.lockStocked(class, slot)
+	defer d.mu.Unlock()
+	d.begin(h)
+	d.allocs++
+	m, err := d.fetch(h)
+	if err != nil {
+		e := h.central[class].carveOne()
+		if e.Addr == 0 {
+			return 0, 0, err
+		}
+		return e.Addr, e.claim(size), nil
+	}
+	e := m.pop()
+	was = e.claim(size)
+	d.exchange(h, in, m)
+	return e.Addr, was, nil
+}
+
+// FreeToDepot frees b, a block of the class, into an empty magazine, and exchanges the magazine. If
+// there is no memory for a magazine, the block returns to its span. FreeToDepot reports false if b
+// is not exactly a live block. The caller has found no room in the cache of slot, and has left the
+// slot.
+func (h *Heap) FreeToDepot(in Slots, class uint8, slot int, b []byte) bool {
+	d := h.lockRoomy(class, slot)
+	defer d.mu.Unlock()
+	d.begin(h)
+	m, _ := d.newMagazine(h)
+	slot, _ = in.Hold() // so no drain frees the status of b
+	e := h.freeEntry(b)
+	in.Leave(slot)
 	switch {
-	case e == Entry{}:
+	case e.Addr == 0:
 		if m != nil {
 			d.discard(h, m)
 		}
-		return nil
+		return false
 	case m == nil:
-		d.frees++
-		h.central[d.class].restore(h, []Entry{e})
-		return nil
+		h.central[class].restore(h, []Entry{e})
+	default:
+		m.push(e)
+		d.exchange(h, in, m)
 	}
 	d.frees++
-	m.push(e)
-	return m
+	return true
 }
 
-// Spare returns an empty magazine for Free, or nil if there is no memory for one.
-func (d *Depot) Spare(h *Heap) *Magazine {
-	d.begin(h)
-	m, err := d.newMagazine(h)
-	if err != nil {
-		return nil
+// exchange loads m into the cache of the goroutine's processor. d keeps the magazine that the cache
+// gives up, or m if the slot has no cache.
+func (d *depot) exchange(h *Heap, in Slots, m *Magazine) {
+	slot, c := in.Hold()
+	if c != nil {
+		m = c.exchange(d.class, m)
 	}
-	return m
+	in.Leave(slot)
+	d.keep(h, m)
 }
 
 // begin notes that a cache is about to move blocks.
-func (d *Depot) begin(h *Heap) {
+func (d *depot) begin(h *Heap) {
 	d.used = true
 	h.pages.Wake()
 	if (d.allocs+d.frees)%64 == 0 { // the clock is not read each time
@@ -223,9 +247,9 @@ func (d *Depot) begin(h *Heap) {
 	}
 }
 
-// Keep takes the magazine that a cache gave up. If the depot has no room, Keep returns the blocks
+// keep takes the magazine that a cache gave up. If the depot has no room, keep returns the blocks
 // to their spans. It ignores nil.
-func (d *Depot) Keep(h *Heap, m *Magazine) {
+func (d *depot) keep(h *Heap, m *Magazine) {
 	switch {
 	case m == nil:
 	case m.n == 0:
@@ -254,21 +278,21 @@ func (h *Heap) mostMagazines(class uint8) int {
 	return h.groupShare(max(leastStocked, most))
 }
 
-// hasRoom reports whether Keep may push a magazine.
-func (d *Depot) hasRoom(h *Heap) bool {
+// hasRoom reports whether keep may push a magazine.
+func (d *depot) hasRoom(h *Heap) bool {
 	n := int(d.stocked.n)
 	return n < h.groupShare(leastStocked) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
 }
 
 // extra returns the bytes of blocks that d's magazines beyond its share of leastStocked can hold.
-func (d *Depot) extra(h *Heap) int64 {
+func (d *depot) extra(h *Heap) int64 {
 	c := &classes[d.class]
 	return int64(max(0, int(d.stocked.n)-h.groupShare(leastStocked))) * int64(c.batch*c.size)
 }
 
 // noteExtra adds the change of d's extra to the heap's counter. before is d's extra before the
 // change. The extra of a depot with few magazines stays 0, so it never writes to the counter.
-func (d *Depot) noteExtra(h *Heap, before int64) {
+func (d *depot) noteExtra(h *Heap, before int64) {
 	if now := d.extra(h); now != before {
 		h.extra.Add(now - before)
 	}
@@ -290,7 +314,7 @@ func (h *Heap) groupShare(n int) int {
 }
 
 // fetch returns a magazine with at least one free block.
-func (d *Depot) fetch(h *Heap) (*Magazine, error) {
+func (d *depot) fetch(h *Heap) (*Magazine, error) {
 	if m := d.pop(h); m != nil {
 		return m, nil
 	}
@@ -306,7 +330,7 @@ func (d *Depot) fetch(h *Heap) (*Magazine, error) {
 }
 
 // pop takes a magazine with blocks from d, or nil.
-func (d *Depot) pop(h *Heap) *Magazine {
+func (d *depot) pop(h *Heap) *Magazine {
 	before := d.extra(h)
 	m := d.stocked.pop()
 	if m != nil {
@@ -318,14 +342,14 @@ func (d *Depot) pop(h *Heap) *Magazine {
 }
 
 // flush returns a magazine's blocks to their spans.
-func (d *Depot) flush(h *Heap, m *Magazine) {
+func (d *depot) flush(h *Heap, m *Magazine) {
 	h.central[d.class].restore(h, m.entries(m.n))
 	m.n = 0
 	d.discard(h, m)
 }
 
 // newMagazine returns an empty magazine.
-func (d *Depot) newMagazine(h *Heap) (*Magazine, error) {
+func (d *depot) newMagazine(h *Heap) (*Magazine, error) {
 	if m := d.empty.pop(); m != nil {
 		return m, nil
 	}
@@ -339,7 +363,7 @@ func (d *Depot) newMagazine(h *Heap) (*Magazine, error) {
 }
 
 // discard keeps an empty magazine for newMagazine, or frees it.
-func (d *Depot) discard(h *Heap, m *Magazine) {
+func (d *depot) discard(h *Heap, m *Magazine) {
 	if int(d.empty.n) < max(h.groupShare(leastEmpty), h.mostMagazines(d.class)-int(d.stocked.n)) {
 		d.empty.push(m)
 	} else {
@@ -347,13 +371,13 @@ func (d *Depot) discard(h *Heap, m *Magazine) {
 	}
 }
 
-func (d *Depot) freeMagazine(h *Heap, m *Magazine) {
+func (d *depot) freeMagazine(h *Heap, m *Magazine) {
 	h.pages.FreeObject(m.addr(), classes[d.class].magazineBytes())
 }
 
 // tick flushes the magazines that no cache has taken since the last tick. It reports whether a
 // cache has moved blocks here since then.
-func (d *Depot) tick(h *Heap) (used bool) {
+func (d *depot) tick(h *Heap) (used bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for range d.unused {
@@ -364,7 +388,7 @@ func (d *Depot) tick(h *Heap) (used bool) {
 }
 
 // clear returns the blocks of all magazines to their spans, and frees the magazines. mu is held.
-func (d *Depot) clear(h *Heap) {
+func (d *depot) clear(h *Heap) {
 	for m := d.pop(h); m != nil; m = d.pop(h) {
 		d.flush(h, m)
 	}
@@ -376,7 +400,7 @@ func (d *Depot) clear(h *Heap) {
 
 // forget drops all magazines of a closed heap without freeing them. The page heap frees their
 // memory. mu is held.
-func (d *Depot) forget() {
+func (d *depot) forget() {
 	d.stocked, d.empty, d.unused = pile{}, pile{}, 0
 	d.length.Store(0)
 }

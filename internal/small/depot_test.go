@@ -156,11 +156,11 @@ func TestGroupsLockTheirOwnDepots(t *testing.T) {
 	m := newGroups(t, 4).m
 	for group := range 4 {
 		workIn(group)
-		for name, lock := range map[string]func(h *Heap, class uint8, slot int) *Depot{
-			"Alloc": (*Heap).LockStocked, "Free": (*Heap).LockRoomy,
+		for name, lock := range map[string]func(h *Heap, class uint8, slot int) *depot{
+			"Alloc": (*Heap).lockStocked, "Free": (*Heap).lockRoomy,
 		} {
 			d := lock(&m.Heap, class64, 0)
-			d.Unlock()
+			d.mu.Unlock()
 			if d != m.depot(class64, group) {
 				t.Errorf("%s of group %d locks another depot", name, group)
 			}
@@ -195,7 +195,7 @@ func TestDepotBecomesEmptyUnderTheLook(t *testing.T) {
 	workIn(0)
 	one, next := m.depot(class64, 1), m.depot(class64, 2)
 	last := next.stocked.n
-	onDepot = func(d *Depot, lock bool) {
+	onDepot = func(d *depot, lock bool) {
 		if d == one && lock {
 			d.mu.Lock()
 			d.clear(&m.Heap)
@@ -218,7 +218,7 @@ func TestDepotBecomesFullUnderTheLook(t *testing.T) {
 	most := int32(m.mostMagazines(class64))
 	one, other := m.depot(class64, 0), m.depot(class64, 1)
 	fills := 0
-	onDepot = func(d *Depot, lock bool) {
+	onDepot = func(d *depot, lock bool) {
 		if d != other || !lock {
 			return
 		}
@@ -230,7 +230,7 @@ func TestDepotBecomesFullUnderTheLook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			other.Keep(&m.Heap, magazine)
+			other.keep(&m.Heap, magazine)
 		}
 	}
 	defer func() { onDepot = nil }()
@@ -252,7 +252,7 @@ func TestDrainsAndCountsLockAllDepots(t *testing.T) {
 		"shrink":  {func(m *machine) { m.shrink(class64, false) }, "(*Heap).lockDepots", false},
 		"Close":   {(*machine).close, "(*Heap).lockDepots", false},
 		"Holding": {func(m *machine) { m.Holding(class64, 0) }, "(*Heap).lockDepots", true},
-		"Tick":    {func(m *machine) { m.Tick() }, "(*Depot).tick", true},
+		"Tick":    {func(m *machine) { m.Tick() }, "(*depot).tick", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newGroups(t, 4)
@@ -315,8 +315,8 @@ func TestDepotsHaveCacheLines(t *testing.T) {
 	}
 	for n := 1; n <= 64; n *= 2 {
 		groups(t, n)
-		if m := newMachine(t, pages.Options{}, 0); unsafe.Sizeof(Depot{}) != 64 || uintptr(unsafe.Pointer(&m.depots[0]))%64 != 0 {
-			t.Errorf("%d groups: depots of %d bytes begin at %p", n, unsafe.Sizeof(Depot{}), &m.depots[0])
+		if m := newMachine(t, pages.Options{}, 0); unsafe.Sizeof(depot{}) != 64 || uintptr(unsafe.Pointer(&m.depots[0]))%64 != 0 {
+			t.Errorf("%d groups: depots of %d bytes begin at %p", n, unsafe.Sizeof(depot{}), &m.depots[0])
 		}
 	}
 }

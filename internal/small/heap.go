@@ -34,7 +34,7 @@
 //
 // Package heap owns the Caches. Each is in a slot of a pin.Table, and a goroutine must not block
 // while it holds a slot. So while it holds one, it calls only functions that take no lock: the
-// methods of Cache, and LiveEntry, FreeEntry and SetSize.
+// methods of Cache, and LiveEntry and SetSize.
 //
 // # Locks
 //
@@ -53,7 +53,7 @@ type Heap struct {
 	pages   *pages.Heap
 	mapID   uint64 // the heap's number in map entries, shifted to its place there
 	limbo   limbo
-	extra   atomic.Int64 // bytes of the depots: see Depot.extra
+	extra   atomic.Int64 // bytes of the depots: see depot.extra
 	depots  []depots     // by group of processors
 	central [NumClasses]central
 }
@@ -102,8 +102,8 @@ func (h *Heap) LiveEntry(b []byte) Entry {
 	return s.entryOf(s.index(addr))
 }
 
-// FreeEntry is LiveEntry, but also marks the block free.
-func (h *Heap) FreeEntry(b []byte) Entry {
+// freeEntry is LiveEntry, but also marks the block free.
+func (h *Heap) freeEntry(b []byte) Entry {
 	e := h.LiveEntry(b)
 	if e.Addr != 0 {
 		*StatusAt(e.Status) = FreeDirty

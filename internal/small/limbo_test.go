@@ -22,7 +22,7 @@ func (p *processor) freeAgain(t testing.TB, class uint8, e Entry) {
 		t.Fatal(err)
 	}
 	m.push(e)
-	d.Keep(&p.m.Heap, p.cache.Exchange(class, m))
+	d.keep(&p.m.Heap, p.cache.exchange(class, m))
 }
 
 // A block that two goroutines freed at once returned by its first entry, its span was freed, and

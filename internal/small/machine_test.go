@@ -132,15 +132,9 @@ func (p *processor) tryAlloc(size int) ([]byte, error) {
 	}
 	addr, was := p.cache.Alloc(class, size)
 	if addr == 0 {
-		d := p.m.LockStocked(class, p.slot)
-		defer d.Unlock()
-		var m *Magazine
 		var err error
-		if m, addr, was, err = d.Alloc(&p.m.Heap, size); err != nil {
+		if addr, was, err = p.m.AllocFromDepot(p, class, p.slot, size); err != nil {
 			return nil, err
-		}
-		if m != nil {
-			d.Keep(&p.m.Heap, p.cache.Exchange(class, m))
 		}
 	}
 	if !IsFree(was) {
@@ -174,16 +168,12 @@ func (p *processor) free(b []byte) bool {
 }
 
 func (p *processor) freeToDepot(b []byte) bool {
-	class := SpanAt(AddrOf(b)).class
-	d := p.m.LockRoomy(class, p.slot)
-	defer d.Unlock()
-	m := d.Spare(&p.m.Heap)
-	e := p.m.FreeEntry(b)
-	if m = d.Free(&p.m.Heap, m, e); m != nil {
-		d.Keep(&p.m.Heap, p.cache.Exchange(class, m))
-	}
-	return e.Addr != 0
+	return p.m.FreeToDepot(p, SpanAt(AddrOf(b)).class, p.slot, b)
 }
+
+// A processor implements Slots. Its goroutine always has the slot.
+func (p *processor) Hold() (int, *Cache) { return p.slot, p.cache }
+func (p *processor) Leave(int)           {}
 
 // entryOf returns the class and the entry of a block.
 func entryOf(b []byte) (class uint8, e Entry) {

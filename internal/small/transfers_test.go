@@ -51,7 +51,7 @@ type simulation struct {
 	counts    bool              // else only blocks and their statuses are followed
 	pairs     int
 	transfers [numLineKinds]int
-	locks     map[*Depot]*pressure
+	locks     map[*depot]*pressure
 
 	objects []object  // that the call has accessed
 	copies  []byte    // of them
@@ -73,7 +73,7 @@ func newSimulation(t testing.TB, processors int) *simulation {
 	leastStocked, leastEmpty = max(4, processors/2), max(2, processors/4)
 	t.Cleanup(func() { leastStocked, leastEmpty = stocked, empty })
 	s := &simulation{rand: rand.New(rand.NewPCG(uint64(processors), 0)),
-		lines: newDirectory(processors), spans: map[uintptr]*Span{}, locks: map[*Depot]*pressure{},
+		lines: newDirectory(processors), spans: map[uintptr]*Span{}, locks: map[*depot]*pressure{},
 		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),
 	}
 	t.Cleanup(SetGroups(groupsOf(processors), func(slot int) int { return slot }))
@@ -125,7 +125,7 @@ func (s *simulation) observe(p int, class uint8, f func()) {
 	s.objects, s.copies, s.slabs = s.objects[:0], s.copies[:0], s.slabs[:0]
 	transfers := s.all()
 	locked := &pressure{}
-	onDepot = func(at *Depot, lock bool) {
+	onDepot = func(at *depot, lock bool) {
 		s.access(p, depotLine, uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(&s.m.depots[0]))+1<<47, lock)
 		if lock {
 			if locked = s.locks[at]; locked == nil {

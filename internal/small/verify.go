@@ -188,7 +188,7 @@ func (c *central) verify(h *Heap) error {
 	return nil
 }
 
-func (d *Depot) verify(h *Heap) error {
+func (d *depot) verify(h *Heap) error {
 	n, blocks := int32(0), int32(0)
 	for at := d.stocked.head; at != 0; at = magazineAt(at).next {
 		n++
