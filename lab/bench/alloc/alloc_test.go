@@ -69,27 +69,39 @@ const slots = 10_000
 // in its place.
 func BenchmarkMixed(b *testing.B) {
 	each(b, []sizes{{16, 1039}, {16, 4096}}, oneOrTwo, func(b *testing.B, goroutines, least, most int) {
-		span := uint64(most - least + 1)
 		measure.Loops(b, goroutines, 1, func(i int) measure.Loop {
-			live, random := make([]block, slots), measure.Seed(i)
-			for i := range live {
-				live[i] = must(alloc(int(measure.From(random.Next(), uint64(least), span))))
-				touch(live[i])
-			}
-			return func(n int) (sum uint64) {
-				live, random, least, span, rnd := live, &random, uint64(least), span, random
-				for range n {
-					x := rnd.Next()
-					slot, size := measure.Below(x, uint64(len(live))), measure.From(x, least, span)
-					free(live[slot])
-					b := must(alloc(int(size)))
-					touch(b)
-					live[slot] = b
-					sum += slot ^ size
-				}
-				*random = rnd
-				return sum
-			}
+			random := measure.Seed(i)
+			live := fillTable(slots, &random, least, most)
+			return func(n int) uint64 { return replace(live, &random, least, most, n) }
 		})
 	})
+}
+
+// fillTable returns n live blocks.
+func fillTable(n int, random *measure.Random, least, most int) []block {
+	live, span := make([]block, n), uint64(most-least+1)
+	for i := range live {
+		live[i] = must(alloc(int(measure.From(random.Next(), uint64(least), span))))
+		touch(live[i])
+	}
+	return live
+}
+
+// replace replaces a random block n times. It is not inlined: in a copy of its loop the compiler
+// inlines nothing.
+//
+//go:noinline
+func replace(live []block, random *measure.Random, smallest, most, n int) (sum uint64) {
+	rnd, least, span := *random, uint64(smallest), uint64(most-smallest+1)
+	for range n {
+		x := rnd.Next()
+		slot, size := measure.Below(x, uint64(len(live))), measure.From(x, least, span)
+		free(live[slot])
+		b := must(alloc(int(size)))
+		touch(b)
+		live[slot] = b
+		sum += slot ^ size
+	}
+	*random = rnd
+	return sum
 }
