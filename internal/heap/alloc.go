@@ -121,14 +121,16 @@ func (h *Heap) mayTakePage(class uint8, size int) bool {
 
 // freeSlow is Free after the leaf has failed. The loaded magazine is full, or b is large or
 // watched, or b is not a live block.
-func (h *Heap) freeSlow(b []byte) {
+func (h *Heap) freeSlow(b []byte) { h.freeIn(small.SpanAt(small.AddrOf(b)), b) }
+
+// freeIn is freeSlow with the span to which the page map leads from b, or nil.
+func (h *Heap) freeIn(s *small.Span, b []byte) {
 	addr := small.AddrOf(b)
-	s := small.SpanAt(addr)
 	if isWatched(s, h.pages.ID, addr) && h.watch.Free("Heap.Free", b) {
 		return
 	}
 	if s == nil || s.Kind != pages.BlockRun {
-		h.freeLarge(b)
+		h.freeLarge(s, b)
 		return
 	}
 	class := s.Class()
@@ -171,13 +173,14 @@ func (h *Heap) freePointerSlow(p unsafe.Pointer) {
 	if p == nil || h.keepRunAt(uintptr(p)) {
 		return
 	}
-	h.freeSlow(h.blockAt("Heap.FreePointer", p))
+	s := small.SpanAt(uintptr(p))
+	h.freeIn(s, h.blockAt("Heap.FreePointer", s, p))
 }
 
-// blockAt returns the live block that begins at p. It panics in the name of call if there is none.
-func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
+// blockAt returns the live block that begins at p. s is the span to which the page map leads from p,
+// or nil. blockAt panics in the name of call if there is no block.
+func (h *Heap) blockAt(call string, s *small.Span, p unsafe.Pointer) []byte {
 	addr := uintptr(p)
-	s := small.SpanAt(addr)
 	switch {
 	case isWatched(s, h.pages.ID, addr):
 		if b := h.watch.Block(call, addr); b != nil {
@@ -199,23 +202,23 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 // resize is Resize of a block that is not empty. It panics in the name of call.
 func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	addr := small.AddrOf(b)
-	if isWatched(small.SpanAt(addr), h.pages.ID, addr) {
+	s := small.SpanAt(addr)
+	if isWatched(s, h.pages.ID, addr) {
 		return h.watch.Resize(call, b, size)
 	}
-	r, ok := h.resizeBlock(call, b, size)
+	r, ok := h.resizeBlock(call, s, b, size)
 	if ok {
 		h.watch.Resized(r)
 	}
 	return r, ok
 }
 
-// resizeBlock is resize of an unwatched block.
-func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
+// resizeBlock is resize of an unwatched block. s is the span to which the page map leads from b.
+func (h *Heap) resizeBlock(call string, s *small.Span, b []byte, size int) ([]byte, bool) {
 	addr, old := small.AddrOf(b), uintptr(len(b))
-	s := small.SpanAt(addr)
 	switch {
 	case s != nil && s.IsLarge(h.pages.ID, addr, old):
-		return h.resizeLarge(call, b, size)
+		return h.resizeLarge(call, s, b, size)
 	case s == nil || !s.IsBlock(h.pages.ID, addr, old):
 		h.misused(call, b)
 	case uintptr(size) > s.Size || uintptr(size) <= s.Size/2:

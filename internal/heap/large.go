@@ -173,27 +173,24 @@ func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
 //go:noinline
 func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
 
-// freeLarge is Free of a block that is in no block run. It panics for misuse, but ignores a slice
-// without capacity that is not in a heap's memory.
-func (h *Heap) freeLarge(b []byte) {
+// freeLarge is Free of a block in the run s, which is no block run. s is nil if there is no run. It
+// panics for misuse, but ignores a slice without capacity that is not in a heap's memory.
+func (h *Heap) freeLarge(s *small.Span, b []byte) {
 	addr := small.AddrOf(b)
-	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
-		return
-	}
-	if len(b) > 0 && h.keepRun(b) {
-		return
-	}
-	if len(b) == 0 || !h.pages.FreeBlock(addr, uintptr(len(b))) {
+	switch {
+	case s != nil && h.keepRun(&s.Span, b):
+	case s != nil && h.pages.FreeBlock(&s.Span, addr, uintptr(len(b))):
+	case cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil:
+	default:
 		h.misused("Heap.Free", b)
 	}
 }
 
-// keepRun keeps the run of b in the cache after the leaf has failed. It reports false if b is not a
-// large block that a cache may keep.
-func (h *Heap) keepRun(b []byte) (kept bool) {
+// keepRun keeps the run s of b in the cache after the leaf has failed. It reports false if b is not
+// a large block that a cache may keep.
+func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	addr := small.AddrOf(b)
-	s := pages.SpanAt(addr)
-	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxKeptPages {
+	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxKeptPages {
 		return false
 	}
 	most, longest := mostLarge(&h.pages)
@@ -224,9 +221,9 @@ func (h *Heap) keepRunAt(addr uintptr) bool {
 	return s != nil && largeLeaves.free(h, addr, int(s.Size), 0, 0)
 }
 
-// resizeLarge is resize of b, which was a large block when the caller looked. Another goroutine may
-// have freed or resized it since, and then resizeLarge panics.
-func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
+// resizeLarge is resize of b, which was the large block of s when the caller looked. Another
+// goroutine may have freed or resized it since, and then resizeLarge panics.
+func (h *Heap) resizeLarge(call string, s *small.Span, b []byte, size int) ([]byte, bool) {
 	// If a large block shrinks to a small size, the result is false: the caller then copies it to a
 	// small block, and its pages are freed. A block of a small size may have pages of its own: see
 	// mayTakePage. It is resized within them.
@@ -234,13 +231,13 @@ func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
 	if size > maxSize || size <= small.MaxSize && !h.pages.WholePages && (old > small.MaxSize || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
 		return nil, false
 	}
-	s, live := h.pages.ResizeBlock(small.AddrOf(b), old, uintptr(size))
+	at, live := h.pages.ResizeBlock(&s.Span, small.AddrOf(b), old, uintptr(size))
 	if !live {
 		h.misused(call, b)
 	}
-	if s == nil {
+	if at == nil {
 		return nil, false
 	}
 	pages.NoteGrowth()
-	return block(s.Base, size, false), true
+	return block(at.Base, size, false), true
 }

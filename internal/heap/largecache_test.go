@@ -117,7 +117,7 @@ func TestLargeCacheLikeAModel(t *testing.T) {
 					l.take(s, n*pages.PageBytes)
 					model[n] = stack[:len(stack)-1]
 					held -= n
-					h.pages.FreeBlock(s.Base, s.Size)
+					h.pages.FreeBlock(s, s.Base, s.Size)
 				}
 				continue
 			}
@@ -153,7 +153,7 @@ func TestLargeCacheLikeAModel(t *testing.T) {
 				model[n] = append(model[n], s)
 				held += n
 			} else {
-				h.pages.FreeBlock(s.Base, s.Size)
+				h.pages.FreeBlock(s, s.Base, s.Size)
 			}
 			h.pages.FreeRuns(evicted)
 			if err := l.verify(h.pages.ID); err != nil {

@@ -57,7 +57,7 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	if p == nil {
 		return h.malloc(size, false)
 	}
-	b := h.blockAt("Heap.ReallocPointer", p)
+	b := h.blockAt("Heap.ReallocPointer", small.SpanAt(uintptr(p)), p)
 	if uintptr(p)%mallocAlign == 0 {
 		if r, ok := h.resize("Heap.ReallocPointer", b, size); ok {
 			return unsafe.Pointer(unsafe.SliceData(r))
@@ -77,8 +77,9 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 	if p == nil {
 		return 0
 	}
-	b := h.blockAt("Heap.UsableSize", p)
-	switch s := small.SpanAt(uintptr(p)); {
+	s := small.SpanAt(uintptr(p))
+	b := h.blockAt("Heap.UsableSize", s, p)
+	switch {
 	case isWatched(s, h.pages.ID, uintptr(p)):
 		return len(b) // its requested size, so that package watch finds a write beyond it
 	case s.Kind == pages.BlockRun:

@@ -103,8 +103,9 @@ func TestResizeOfWhatAnotherHasFreed(t *testing.T) {
 		} {
 			h := newHeap(t, Options{})
 			b := alloc(t, h, 2<<20)
+			s := small.SpanAt(small.AddrOf(b))
 			c.do(h, b)
-			if panicOf(func() { h.resizeLarge("Heap.Resize", b, size) }) == "" {
+			if panicOf(func() { h.resizeLarge("Heap.Resize", s, b, size) }) == "" {
 				t.Errorf("to %d bytes after %s: no panic", size, c.name)
 			}
 			h.check(t)

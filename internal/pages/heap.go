@@ -213,12 +213,12 @@ func (p *Heap) FreeRuns(at uintptr) {
 	p.Wake()
 }
 
-// FreeBlock is FreeRun for a large block. It reports false if no large block of exactly size
-// bytes begins at addr, or if another goroutine has claimed it.
-func (p *Heap) FreeBlock(addr, size uintptr) bool {
+// FreeBlock is FreeRun for the large block of size bytes at addr. The page map led from addr to s.
+// FreeBlock reports false if s has no large block of exactly size bytes at addr, or if another
+// goroutine has claimed it.
+func (p *Heap) FreeBlock(s *Span, addr, size uintptr) bool {
 	p.mu.Lock()
-	s := SpanAt(addr)
-	if s == nil || !s.IsLarge(p.ID, addr, size) || !s.Claim(addr, size) {
+	if !s.IsLarge(p.ID, addr, size) || !s.Claim(addr, size) {
 		p.mu.Unlock()
 		return false
 	}

@@ -66,13 +66,13 @@ func (h *testHeap) reclaim() bool {
 }
 
 func (h *testHeap) Free(b []byte) {
-	if !h.pages.FreeBlock(addrOf(b), uintptr(len(b))) {
+	if !h.pages.FreeBlock(SpanAt(addrOf(b)), addrOf(b), uintptr(len(b))) {
 		panic(fmt.Sprintf("freehold: no block of %d bytes at %#x", len(b), addrOf(b)))
 	}
 }
 
 func (h *testHeap) Resize(b []byte, size int) ([]byte, bool) {
-	s, live := h.pages.ResizeBlock(addrOf(b), uintptr(len(b)), uintptr(size))
+	s, live := h.pages.ResizeBlock(SpanAt(addrOf(b)), addrOf(b), uintptr(len(b)), uintptr(size))
 	if !live {
 		panic(fmt.Sprintf("freehold: no block of %d bytes at %#x", len(b), addrOf(b)))
 	}

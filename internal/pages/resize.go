@@ -17,13 +17,14 @@ import (
 // than a copy, which leaves the old run resident.
 const copyBytes = 8 << 20
 
-// ResizeBlock resizes the large block of old bytes at addr to size bytes. It returns the block's
-// span, a new one if the pages were moved, or nil if the caller must copy. It reports false if
-// there is no such block: another goroutine may have freed or resized it since the caller looked.
-func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
-	s, tail, kept, done := p.resizeInPlace(addr, old, size)
+// ResizeBlock resizes the large block of old bytes at addr to size bytes. The page map led from
+// addr to s. It returns the block's span, a new one if the pages were moved, or nil if the caller
+// must copy. It reports false if s has no such block: another goroutine may have freed or resized
+// it since the caller looked.
+func (p *Heap) ResizeBlock(s *Span, addr, old, size uintptr) (at *Span, live bool) {
+	tail, kept, live, done := p.resizeInPlace(s, addr, old, size)
 	switch {
-	case s == nil:
+	case !live:
 		return nil, false
 	case !done:
 		to := p.move(s, size)
@@ -37,15 +38,14 @@ func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
 	return s, true
 }
 
-// resizeInPlace is ResizeBlock without a move. s is the block's span, or nil if there is no such
-// block. tail is the run that was cut off, or nil; kept is release's result for it. If done is
-// false, the block has its old size and is still claimed, for a move.
-func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done bool) {
+// resizeInPlace is ResizeBlock without a move. live is false if there is no such block. tail is the
+// run that was cut off, or nil; kept is release's result for it. If done is false, the block has
+// its old size and is still claimed, for a move.
+func (p *Heap) resizeInPlace(s *Span, addr, old, size uintptr) (tail *Span, kept, live, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s = SpanAt(addr)
-	if s == nil || !s.IsLarge(p.ID, addr, old) || !s.Claim(addr, old) {
-		return nil, nil, false, false
+	if !s.IsLarge(p.ID, addr, old) || !s.Claim(addr, old) {
+		return nil, false, false, false
 	}
 	switch n := RoundUp(size, PageBytes) / PageBytes; {
 	case n < s.pages:
@@ -53,10 +53,10 @@ func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done
 			kept = p.release(tail)
 		}
 	case n > s.pages && !p.extend(s, n-s.pages):
-		return s, nil, false, false
+		return nil, false, true, false
 	}
 	s.Unclaim(size)
-	return s, tail, kept, true
+	return tail, kept, true, true
 }
 
 // cut shortens a large block to n pages. It returns the run of the rest, which the caller

@@ -130,7 +130,8 @@ func growChains() bool {
 		}
 	}
 	if len(old) > 0 {
-		table.memory.FreeBlock(uintptr(unsafe.Pointer(&old[0])), uintptr(len(old))*pages.WordBytes)
+		at := uintptr(unsafe.Pointer(&old[0]))
+		table.memory.FreeBlock(pages.SpanAt(at), at, uintptr(len(old))*pages.WordBytes)
 	}
 	return true
 }
