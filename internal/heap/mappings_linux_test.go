@@ -6,17 +6,12 @@ package heap_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +20,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 // hoard is mappings that the kernel gives to one process, all of them or all but
@@ -134,26 +130,18 @@ func (s short) do(call func()) {
 // When no mappings are left, blocks move by copy or there is an error; nothing
 // panics, no byte changes, and all is well once there are mappings again.
 func TestMappingsRunOut(t *testing.T) {
-	const key = "FREEHOLD_MAPPINGS_CHILD"
-	if os.Getenv(key) == "" {
-		if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-			t.Skip("the test binary runs under an emulator, and cannot start itself")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
+	if !child.Is(t) {
 		for range 5 {
-			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestMappingsRunOut$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short()))
-			cmd.Env = append(os.Environ(), key+"=1")
-			out, err := cmd.CombinedOutput()
-			switch text := string(out); {
-			case strings.Contains(text, "fatal error: runtime: cannot allocate memory"),
-				strings.Contains(text, "fatal error: runtime: out of memory"),
-				strings.Contains(text, "fatal error: out of memory"):
+			out, errs, err := child.Run(t)
+			switch {
+			case strings.Contains(errs, "fatal error: runtime: cannot allocate memory"),
+				strings.Contains(errs, "fatal error: runtime: out of memory"),
+				strings.Contains(errs, "fatal error: out of memory"):
 				// The Go runtime was refused a mapping: try again.
-			case err != nil || !strings.Contains(text, "--- PASS") && !strings.Contains(text, "--- SKIP"):
-				t.Fatalf("%v\n%s", err, out)
+			case err != nil || !strings.Contains(out, "--- PASS") && !strings.Contains(out, "--- SKIP"):
+				t.Fatalf("%v\n%s%s", err, out, errs)
 			default:
-				t.Logf("%s", out)
+				t.Log(out)
 				return
 			}
 		}
@@ -168,10 +156,7 @@ func TestMappingsRunOut(t *testing.T) {
 		runtime.GC()
 	}
 	debug.SetGCPercent(-1)
-	calls := 600
-	if testing.Short() {
-		calls = 100
-	}
+	const calls = 300
 	r := rand.New(rand.NewPCG(1, 65530))
 	movesRefused := 0
 	for _, spare := range []int{0, 1, 2, 3, 4, 6, 10, 100} {

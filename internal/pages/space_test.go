@@ -108,8 +108,8 @@ func TestRegionIsOneReservation(t *testing.T) {
 	}
 }
 
-// child runs this test alone in a child process, and reports whether this is the child.
-func child(t *testing.T, shell string) bool {
+// inShell runs this test alone in a child process, and reports whether this is the child.
+func inShell(t *testing.T, shell string) bool {
 	if os.Getenv("FREEHOLD_CHILD") != "" {
 		return true
 	}
@@ -138,7 +138,7 @@ func TestLittleAddressSpace(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell to set the limit with")
 	}
-	if !child(t, "ulimit -v 3000000 &&") {
+	if !inShell(t, "ulimit -v 3000000 &&") {
 		return
 	}
 	h := newHeap(t, Options{})

@@ -2,37 +2,24 @@
 
 //go:build !race
 
-package heap
+package pages
 
 import (
-	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freehold-go/freehold/internal/vm"
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 // residentIn returns how much of h's segments is in memory.
-func residentIn(t *testing.T, h *Heap) (bytes int) {
+func residentIn(t *testing.T, h *testHeap) (bytes int) {
 	t.Helper()
-	const piece = 1 << 20
-	pages := make([]byte, piece/vm.PageBytes())
 	for _, segment := range h.pages.AllSegments() {
-		for at := segment.Base; at < segment.Base+segment.Size; at += piece {
-			if err := vm.Resident(at, piece, pages); err != nil {
-				t.Skip(err)
-			}
-			for _, p := range pages {
-				bytes += int(p&1) * int(vm.PageBytes())
-			}
-		}
+		bytes += residentBytes(t, bytesAt(segment.Base, int(segment.Size)))
 	}
 	return bytes
 }
@@ -40,21 +27,13 @@ func residentIn(t *testing.T, h *Heap) (bytes int) {
 // When all mappings of the process are locked, the limit bounds the resident memory, and memory
 // still goes back.
 func TestLimitHoldsUnderMlockall(t *testing.T) {
-	const key = "FREEHOLD_MLOCKALL_CHILD"
-	if os.Getenv(key) == "" {
-		if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-			t.Skip("the test binary runs under an emulator, and cannot start itself")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLimitHoldsUnderMlockall$", "-test.v")
-		cmd.Env = append(os.Environ(), key+"=1")
-		out, err := cmd.CombinedOutput()
+	if !child.Is(t) {
+		out, errs, err := child.Run(t)
 		switch {
-		case err == nil && strings.Contains(string(out), "--- SKIP"):
-			t.Skipf("%s", out)
-		case err != nil || !strings.Contains(string(out), "--- PASS"):
-			t.Errorf("%v\n%s", err, out)
+		case err == nil && strings.Contains(out, "--- SKIP"):
+			t.Skip(out)
+		case err != nil || !strings.Contains(out, "--- PASS"):
+			t.Errorf("%v\n%s%s", err, out, errs)
 		}
 		return
 	}
@@ -63,6 +42,7 @@ func TestLimitHoldsUnderMlockall(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
+	needsFlags(t)
 	const limit = 48 << 20
 	for round := range 2 { // the second in the addresses of the first
 		h := newHeap(t, Options{MaxBytes: limit})

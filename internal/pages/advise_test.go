@@ -1,11 +1,10 @@
 // Advice: it ends with the block.
 
-package heap
+package pages
 
 import (
 	"testing"
 
-	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -14,7 +13,7 @@ func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 1<<20)
 	restore := refuse(vm.OpAdvise)
-	err := pages.Advise(b, vm.Sequential)
+	err := Advise(b, vm.Sequential)
 	restore()
 	if err == nil {
 		t.Fatal("the advice was taken")
@@ -28,15 +27,15 @@ func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
 func TestAdviceStaysInsideTheBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, int(8*vm.PageBytes()))
-	if err := pages.Advise(b[:1], vm.DontNeed); err != nil {
+	if err := Advise(b[:1], vm.DontNeed); err != nil {
 		t.Errorf("no whole page: %v", err)
 	}
-	if err := pages.Advise(make([]byte, 1<<20), vm.WillNeed); err != vm.ErrUnsupported {
+	if err := Advise(make([]byte, 1<<20), vm.WillNeed); err != vm.ErrUnsupported {
 		t.Errorf("memory of the Go heap: %v", err)
 	}
 	fill(b, 5)
 	for _, part := range [][2]int{{1, len(b) - 1}, {100, 200}, {1, int(vm.PageBytes()) + 1}} {
-		if err := pages.Advise(b[part[0]:part[1]], vm.DontNeed); err != nil {
+		if err := Advise(b[part[0]:part[1]], vm.DontNeed); err != nil {
 			t.Skip("this system drops nothing: ", err)
 		}
 		if !allSet(b[:part[0]], 5) || !allSet(b[part[1]:], 5) {
@@ -44,4 +43,23 @@ func TestAdviceStaysInsideTheBlock(t *testing.T) {
 		}
 		fill(b, 5)
 	}
+}
+
+// A small block shares its run with others, so it takes no advice that persists with a mapping.
+func TestAdviceThatPersistsIsNotForSmallBlocks(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 32<<10)
+	s := SpanAt(addrOf(b))
+	s.Kind = BlockRun
+	calls := callsOf(func() {
+		for _, advice := range []vm.Advice{vm.HugePages, vm.Sequential, vm.Random} {
+			if err := Advise(b, advice); err != nil {
+				t.Errorf("advice %d: %v", advice, err)
+			}
+		}
+	})
+	if calls[vm.OpAdvise] != 0 || s.Separate != 0 {
+		t.Errorf("the system got advice %d times", calls[vm.OpAdvise])
+	}
+	s.Kind = LargeRun
 }

@@ -3,7 +3,7 @@
 
 //go:build race
 
-package heap
+package pages
 
 import (
 	"runtime"

@@ -2,91 +2,63 @@
 
 //go:build !race
 
-package heap
+package pages
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// mapping is a line of /proc/self/smaps with its flags.
+// mapping is a mapping of the process, as in proc(5).
 type mapping struct {
 	from, to uintptr
-	name     string
-	flags    []string // as in proc(5)
+	flags    []string // nil if the system shows none
 }
 
-// mappingsOf returns the mappings that h's segments are in.
-func mappingsOf(t *testing.T, h *Heap) []mapping {
+// mappingsIn returns the mappings that overlap ranges.
+func mappingsIn(t *testing.T, ranges ...Range) (all []mapping) {
 	t.Helper()
-	return mappingsIn(t, h.pages.AllSegments())
+	text, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Skip("this system does not show mappings: ", err)
+	}
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		var m mapping
+		if n, _ := fmt.Sscanf(line, "%x-%x", &m.from, &m.to); n == 2 {
+			inside = slices.ContainsFunc(ranges, func(s Range) bool { return m.from < s.Base+s.Size && s.Base < m.to })
+			if inside {
+				all = append(all, m)
+			}
+		} else if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && inside {
+			all[len(all)-1].flags = strings.Fields(flags)
+		}
+	}
+	return all
 }
 
 // needsFlags skips a test if the system, such as an emulator, does not show the advice on a
 // mapping.
 func needsFlags(t *testing.T) {
 	t.Helper()
-	const size = 1 << 20
-	at, err := vm.Reserve(size, size)
-	if err == nil {
-		err = vm.Commit(at, size)
-	}
-	if err == nil {
-		err = vm.Advise(at, size, vm.Sequential)
-	}
-	if err != nil {
+	h := newHeap(t, Options{})
+	if err := Advise(alloc(t, h, 1<<20), vm.Sequential); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mappingsIn(t, []pages.Range{{Base: at, Size: size}}) {
-		if slices.Contains(m.flags, "sr") {
-			return
-		}
+	if advised(t, h, "sr") == 0 {
+		t.Skip("this system does not show advice")
 	}
-	t.Skip("this system does not show what was advised")
 }
 
-// mappingsIn returns the mappings that ranges are in. It skips the test where the
-// system shows no flags.
-func mappingsIn(t *testing.T, ranges []pages.Range) (all []mapping) {
+// advised returns the bytes of h's segments whose mappings have the flag.
+func advised(t *testing.T, h *testHeap, flag string) (bytes uintptr) {
 	t.Helper()
-	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		t.Skip("this system does not show mappings: ", err)
-	}
-	defer f.Close()
-	inside, flags := false, false
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		var m mapping
-		if n, _ := fmt.Sscanf(fields[0], "%x-%x", &m.from, &m.to); n == 2 {
-			inside = slices.ContainsFunc(ranges, func(s pages.Range) bool {
-				return m.from < s.Base+s.Size && s.Base < m.to
-			})
-			if inside {
-				m.name = strings.Join(fields[min(5, len(fields)):], " ")
-				all = append(all, m)
-			}
-		} else if inside && fields[0] == "VmFlags:" {
-			all[len(all)-1].flags, flags = fields[1:], true
-		}
-	}
-	if !flags {
-		t.Skip("this system shows no flags of mappings")
-	}
-	return all
-}
-
-// advised returns how many bytes of h are mapped with a flag.
-func advised(t *testing.T, h *Heap, flag string) (bytes uintptr) {
-	t.Helper()
-	for _, m := range mappingsOf(t, h) {
+	for _, m := range mappingsIn(t, h.pages.AllSegments()...) {
 		if slices.Contains(m.flags, flag) {
 			bytes += m.to - m.from
 		}
@@ -99,13 +71,13 @@ func advised(t *testing.T, h *Heap, flag string) (bytes uintptr) {
 func TestAdviceEndsWithItsBlock(t *testing.T) {
 	needsFlags(t)
 	const size = 16 << 20
-	ways := map[string]func(h *Heap, b []byte){
-		"freed": func(h *Heap, b []byte) { h.Free(b) },
-		"cut and freed": func(h *Heap, b []byte) {
+	ways := map[string]func(h *testHeap, b []byte){
+		"freed": func(h *testHeap, b []byte) { h.Free(b) },
+		"cut and freed": func(h *testHeap, b []byte) {
 			cut, _ := h.Resize(b, size/2)
 			h.Free(cut)
 		},
-		"moved and freed": func(h *Heap, b []byte) {
+		"moved and freed": func(h *testHeap, b []byte) {
 			alloc(t, h, 40000) // in the way
 			moved, ok := h.Resize(b, 2*size)
 			if !ok {
@@ -113,7 +85,7 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 			}
 			h.Free(moved)
 		},
-		"grown and freed": func(h *Heap, b []byte) {
+		"grown and freed": func(h *testHeap, b []byte) {
 			grown, ok := h.Resize(b, size+1<<20)
 			if !ok {
 				t.Fatal("the block does not grow")
@@ -129,8 +101,8 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 				h := newHeap(t, o)
 				alloc(t, h, 40000)
 				b := alloc(t, h, size)
-				before := mappingsOf(t, h)
-				if err := pages.Advise(b[size/4:3*size/4], advice); err != nil {
+				before := mappingsIn(t, h.pages.AllSegments()...)
+				if err := Advise(b[size/4:3*size/4], advice); err != nil {
 					t.Logf("%s: %v", name, err) // a kernel without huge pages
 					continue
 				}
@@ -141,7 +113,7 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 				if got := advised(t, h, flag); got != 0 {
 					t.Errorf("%s: %d bytes have it still", name, got)
 				}
-				if after := mappingsOf(t, h); len(h.pages.AllSegments()) == 1 && len(after) != len(before) {
+				if after := mappingsIn(t, h.pages.AllSegments()...); len(h.pages.AllSegments()) == 1 && len(after) != len(before) {
 					t.Errorf("%s: %d mappings, then %d: %v", name, len(before), len(after), after)
 				}
 				h.check(t)
@@ -156,7 +128,7 @@ func TestAdviceIsKeptByWhatIsLeftOfABlock(t *testing.T) {
 	needsFlags(t)
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 16<<20)
-	if err := pages.Advise(b, vm.Sequential); err != nil {
+	if err := Advise(b, vm.Sequential); err != nil {
 		t.Skip(err)
 	}
 	b, ok := h.Resize(b, 4<<20)
@@ -177,7 +149,7 @@ func TestAHeapOfHugePagesKeepsThem(t *testing.T) {
 	if before == 0 {
 		t.Skip("this kernel has no huge pages")
 	}
-	if err := pages.Advise(b, vm.Sequential); err != nil {
+	if err := Advise(b, vm.Sequential); err != nil {
 		t.Skip(err)
 	}
 	h.Free(b)
@@ -186,26 +158,11 @@ func TestAHeapOfHugePagesKeepsThem(t *testing.T) {
 	}
 }
 
-// A small block shares its span with others, so it takes no advice that stays with a mapping.
-func TestAdviceThatStaysIsNotForSmallBlocks(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 32<<10)
-	for advice, flag := range map[vm.Advice]string{vm.HugePages: "hg", vm.Sequential: "sr", vm.Random: "rr"} {
-		if err := pages.Advise(b, advice); err != nil {
-			t.Errorf("advice %d: %v", advice, err)
-		}
-		if got := advised(t, h, flag); got != 0 {
-			t.Errorf("advice %d: %d bytes have it", advice, got)
-		}
-	}
-	h.Free(b)
-}
-
 // Small use after huge pages takes no more memory than is counted.
 func TestMemoryAfterHugePagesIsWhatIsUsed(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64<<20)
-	if err := pages.Advise(b, vm.HugePages); err != nil {
+	if err := Advise(b, vm.HugePages); err != nil {
 		t.Skip(err)
 	}
 	fill(b, 1)

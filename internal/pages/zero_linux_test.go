@@ -1,6 +1,6 @@
 //go:build !race
 
-package heap
+package pages
 
 import (
 	"math/bits"
@@ -8,8 +8,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/pages"
-	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -21,7 +19,7 @@ func TestZeroedLargeBlockClearsOnlyWhatWasUsed(t *testing.T) {
 		fill(used, 1)
 		h.Free(used)
 		b := zeroed(t, h, 3*size)
-		if small.AddrOf(b) != small.AddrOf(used) {
+		if addrOf(b) != addrOf(used) {
 			t.Fatal("the block does not begin with used memory")
 		}
 		if got := residentBytes(t, b); got > size {
@@ -37,7 +35,7 @@ func TestZeroedLargeBlockClearsOnlyWhatWasUsed(t *testing.T) {
 func residentBytes(t *testing.T, b []byte) (n int) {
 	t.Helper()
 	os := vm.PageBytes()
-	pages := make([]byte, pages.RoundUp(uintptr(len(b)), os)/os)
+	pages := make([]byte, RoundUp(uintptr(len(b)), os)/os)
 	if err := vm.Resident(uintptr(unsafe.Pointer(&b[0])), uintptr(len(pages))*os, pages); err != nil {
 		t.Skip(err)
 	}
@@ -47,7 +45,7 @@ func residentBytes(t *testing.T, b []byte) (n int) {
 	return n
 }
 
-func zeroed(t *testing.T, h *Heap, size int) []byte {
+func zeroed(t *testing.T, h *testHeap, size int) []byte {
 	t.Helper()
 	b, err := h.Alloc(size, 8, true)
 	if err != nil {
@@ -102,7 +100,7 @@ func TestZeroedBlockKeepsTheMemoryOfItsRun(t *testing.T) {
 // Whichever pages were touched, the block is zero and they are all that is in
 // memory.
 func TestZeroedBlockOverPagesTouchedAtRandom(t *testing.T) {
-	const size = 40<<20 + 3*pages.PageBytes // more than one question, and no whole number of them
+	const size = 40<<20 + 3*PageBytes // more than one question, and no whole number of them
 	random := rand.New(rand.NewPCG(1, 19))
 	h := newHeap(t, Options{})
 	alloc(t, h, 40000) // the blocks begin in the middle of things
