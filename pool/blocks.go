@@ -54,19 +54,18 @@ type Options struct {
 //
 // The parent supplies chunks of 64 KiB, or of eight blocks if that is more. The blocks of a chunk
 // are contiguous. Metadata takes four bytes and a bit for each block, from the parent too. On the
-// Go heap, each processor that uses the pool takes 2 KiB, each cache 6 KiB and each chunk about 100
-// bytes. A freed block is reused at once. Only Trim and Close return memory to the parent.
+// Go heap, each processor that uses the pool takes 2 KiB and each chunk about 100 bytes. A freed block is reused at once. Only Trim and Close return memory to the parent.
 //
-// Out of memory means that the limit was reached or the parent refused, and that no block is free
-// except in caches. If other processors may hold free blocks, that check stops the world for about
+// Out of memory means that the limit was reached or the parent refused, and that no block is free.
+// If other processors may hold free blocks, that check stops the world for about
 // 20 microseconds.
 //
 // Alloc and Free take a lock only on the slow path, which moves a batch of up to 64 blocks.
 // BenchmarkPair measures a pair.
 type Blocks struct {
-	stride   uintptr                                       // bytes from block to block
-	capacity uint64                                        // the most entries on a stack
-	caches   atomic.Pointer[[]atomic.Pointer[BlocksCache]] // by number
+	stride   uintptr                                 // bytes from block to block
+	capacity uint64                                  // the most entries on a stack
+	caches   atomic.Pointer[[]atomic.Pointer[cache]] // by number
 
 	shift     uint         // a chunk has 1<<shift bytes, and that alignment
 	versioned bool         // blocks have generations
@@ -156,7 +155,7 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 		b.epochs = new(epoch.Domain)
 	}
 	b.table.Store(newTable(0))
-	b.caches.Store(new([]atomic.Pointer[BlocksCache]))
+	b.caches.Store(new([]atomic.Pointer[cache]))
 	kind := "pool.Blocks"
 	if of != nil {
 		kind = "pool.Pool"

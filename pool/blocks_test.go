@@ -247,7 +247,7 @@ func TestBlocksOnOtherStacksAreFoundAtTheLimit(t *testing.T) {
 }
 
 func TestResetKeepsTheMemory(t *testing.T) {
-	b := newBlocks(t, 64, 64, nil)
+	b := newCached(t, nil)
 	c := b.NewCache()
 	defer c.Close()
 	freehold.Must(c.Get())
@@ -306,10 +306,12 @@ func TestBoundsMayBeReached(t *testing.T) {
 		t.Errorf("Resize of 10 bytes to 64: %v", ok)
 	}
 	b.Free(r)
-	one := newBlocks(t, 64, 8, &pool.Options{MaxBytes: b.Stats().Reserved})
+	p := newCached(t, nil)
+	p.Free(freehold.Must(p.Alloc()))
+	one := newCached(t, &pool.Options{MaxBytes: p.Stats().Reserved})
 	defer one.NewCache().Close() // keeps the metadata
 	for range 2 {
-		if x, err := one.Alloc(64, 8); err != nil {
+		if x, err := one.Alloc(); err != nil {
 			t.Error(err)
 		} else {
 			one.Free(x)
@@ -324,8 +326,6 @@ func TestBoundsMayBeReached(t *testing.T) {
 func TestCallsAfterClosePanic(t *testing.T) {
 	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	r := freehold.Must(b.Alloc(64, 8))
-	c := b.NewCache()
-	freehold.Must(c.Get())
 	p := pool.New[node](alloctest.New(t), nil)
 	n := freehold.Must(p.Get())
 	d := p.NewCache()
@@ -340,10 +340,7 @@ func TestCallsAfterClosePanic(t *testing.T) {
 		"pool.Blocks.Resize":   func() { b.Resize(r, 8) },
 		"pool.Blocks.Reset":    func() { b.Reset() },
 		"pool.Blocks.Trim":     func() { b.Trim() },
-		"pool.Blocks.NewCache": func() { b.NewCache() },
 		"pool.Blocks.GetBatch": func() { b.GetBatch([][]byte{nil}) },
-		"pool.BlocksCache.Get": func() { c.Get() },
-		"pool.BlocksCache.Put": func() { c.Put(r) },
 	} {
 		wantPanic(t, call, "freehold: "+name+": the pool of 64-byte blocks is closed")
 	}
@@ -361,7 +358,7 @@ func TestCallsAfterClosePanic(t *testing.T) {
 	} {
 		wantPanic(t, call, "freehold: "+name+": the pool of pool_test.node is closed")
 	}
-	c.Close()
+	d.Close()
 }
 
 // A closed pool hands out and takes no block, even if the parent leaves the memory as it
@@ -370,49 +367,39 @@ func TestClosedPoolForgetsItsFreeBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
 	h := freehold.NewHeap(nil)
 	defer h.Close()
-	b := pool.NewBlocks(h, 64, 8, nil)
+	b := cached{pool.New[values](h, nil)}
 	c := b.NewCache()
 	defer c.Close()
 	r := freehold.Must(c.Get())
-	b.Free(freehold.Must(b.Alloc(64, 8)))
+	b.Free(freehold.Must(b.Alloc()))
 	b.Close()
 	for name, call := range map[string]func(){
-		"Blocks.Alloc":    func() { b.Alloc(64, 8) },
-		"Blocks.GetBatch": func() { b.GetBatch(make([][]byte, 1)) },
-		"BlocksCache.Get": func() { c.Get() },
-		"BlocksCache.Put": func() { c.Put(r) },
+		"Pool.Get":  func() { b.Pool.Get() },
+		"Cache.Get": func() { c.Get() },
+		"Cache.Put": func() { c.Put(r) },
 	} {
-		wantPanic(t, call, "freehold: pool."+name+": the pool of 64-byte blocks is closed")
+		wantPanic(t, call, "freehold: pool."+name+": the pool of pool_test.values is closed")
 	}
 }
 
 func TestCallsAfterCloseOfACachePanic(t *testing.T) {
-	b := newBlocks(t, 24, 8, nil)
-	c := b.NewCache()
-	r, q := freehold.Must(c.Get()), freehold.Must(c.Get())
-	c.Put(q)
-	c.Close()
-	c.Close()
-	wantPanic(t, func() { c.Get() }, "freehold: pool.BlocksCache.Get: the cache of the pool of 24-byte blocks is closed")
-	wantPanic(t, func() { c.Put(r) }, "freehold: pool.BlocksCache.Put: the cache of the pool of 24-byte blocks is closed")
-	b.Free(r)
-
 	p := newPool[node](t, nil)
-	d := p.NewCache()
-	n := freehold.Must(d.Get())
-	for range 63 { // the rest of the cache
-		n = freehold.Must(d.Get())
+	for _, empty := range []bool{false, true} {
+		c := p.NewCache()
+		n := freehold.Must(c.Get())
+		for empty && p.Live() < 65 {
+			n = freehold.Must(c.Get())
+		}
+		c.Close()
+		c.Close()
+		wantPanic(t, func() { c.Get() }, "freehold: pool.Cache.Get: the cache of the pool of pool_test.node is closed")
+		wantPanic(t, func() { c.Put(n) }, "freehold: pool.Cache.Put: the cache of the pool of pool_test.node is closed")
 	}
-	d.Close()
-	wantPanic(t, func() { d.Get() }, "freehold: pool.Cache.Get: the cache of the pool of pool_test.node is closed")
-	wantPanic(t, func() { d.Put(n) }, "freehold: pool.Cache.Put: the cache of the pool of pool_test.node is closed")
 }
 
 func TestMistakesSayWhatWasWrong(t *testing.T) {
 	b := newBlocks(t, 24, 8, &pool.Options{MaxBlocks: 4})
 	r, q, s := freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8))
-	c := b.NewCache()
-	defer c.Close()
 	b.Retire(freehold.Must(b.Alloc(24, 8)))
 	b.Trim() // so s is of the second batch
 	b.Retire(s)
@@ -437,7 +424,6 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 		block := fmt.Sprintf(": block %p, pool of 24-byte blocks: ", m.block)
 		wantPanic(t, func() { b.Free(m.block) }, "freehold: pool.Blocks.Free"+block, m.want)
 		wantPanic(t, func() { b.PutBatch([][]byte{m.block}) }, "freehold: pool.Blocks.Free"+block, m.want)
-		wantPanic(t, func() { c.Put(m.block) }, "freehold: pool.BlocksCache.Put"+block, m.want)
 		wantPanic(t, func() { b.Retire(m.block) }, "freehold: pool.Blocks.Retire"+block, m.want)
 	}
 	if n := b.Stats().Retired; n != 1 {
@@ -485,7 +471,6 @@ func TestArgumentsAreChecked(t *testing.T) {
 func TestZeroValuesNameTheirConstructors(t *testing.T) {
 	var (
 		b pool.Blocks
-		c pool.BlocksCache
 		p pool.Pool[node]
 		d pool.Cache[node]
 		n node
@@ -502,7 +487,6 @@ func TestZeroValuesNameTheirConstructors(t *testing.T) {
 		"pool.Pool.Owns":       func() { p.Owns(&n) },
 		"pool.Pool.Handle":     func() { p.Handle(&n) },
 		"pool.Pool.PutHandle":  func() { p.PutHandle(pool.HandleAt[node](&n)) },
-		"pool.Blocks.NewCache": func() { b.NewCache() },
 		"pool.Blocks.Stats":    func() { b.Stats() },
 		"pool.Blocks.Live":     func() { b.Live() },
 		"pool.Blocks.Reset":    func() { b.Reset() },
@@ -532,12 +516,10 @@ func TestZeroValuesNameTheirConstructors(t *testing.T) {
 	wantPanic(t, func() { b.Free(r[:0]) }, "freehold: pool.Blocks.Free: zero value")
 	wantPanic(t, func() { b.PutBatch([][]byte{r}) }, "freehold: pool.Blocks.Free: zero value")
 	for name, call := range map[string]func(){
-		"pool.BlocksCache.Put":   func() { c.Put(r) },
-		"pool.BlocksCache.Close": func() { c.Close() },
-		"pool.Cache.Put":         func() { d.Put(&n) },
-		"pool.Cache.Close":       func() { d.Close() },
+		"pool.Cache.Put":   func() { d.Put(&n) },
+		"pool.Cache.Close": func() { d.Close() },
 	} {
-		wantPanic(t, call, "freehold: "+name+": zero value: Pool.NewCache makes a Cache, Blocks.NewCache makes a BlocksCache")
+		wantPanic(t, call, "freehold: "+name+": zero value: Pool.NewCache makes a Cache")
 	}
 }
 
@@ -564,7 +546,7 @@ func TestStress(t *testing.T) {
 	}
 	h := freehold.NewHeap(nil)
 	defer h.Close()
-	b := pool.NewBlocks(h, 48, 16, &pool.Options{MaxBlocks: 4000})
+	b := cached{pool.New[values](h, &pool.Options{MaxBlocks: 4000})}
 	over := make(chan []byte, 100)
 	var wg sync.WaitGroup
 	for g := range 6 {
@@ -578,10 +560,10 @@ func TestStress(t *testing.T) {
 				case op < 45:
 					get := cache.Get
 					if op < 25 {
-						get = func() ([]byte, error) { return b.Alloc(48, 16) }
+						get = func() ([]byte, error) { return b.Alloc() }
 					}
 					if x, err := get(); err == nil {
-						x[0], x[47] = byte(g), byte(g)
+						x[0], x[63] = byte(g), byte(g)
 						mine = append(mine, x)
 					}
 				case op < 90 && len(mine) > 0:
@@ -589,8 +571,8 @@ func TestStress(t *testing.T) {
 					x := mine[i]
 					mine[i] = mine[len(mine)-1]
 					mine = mine[:len(mine)-1]
-					if x[0] != byte(g) || x[47] != byte(g) {
-						t.Errorf("a block of goroutine %d holds %d and %d", g, x[0], x[47])
+					if x[0] != byte(g) || x[63] != byte(g) {
+						t.Errorf("a block of goroutine %d holds %d and %d", g, x[0], x[63])
 					}
 					switch {
 					case op < 60:

@@ -25,16 +25,8 @@ import (
 	"github.com/freehold-go/freehold/internal/container"
 )
 
-// BlocksCache holds up to 128 free blocks of a [Blocks] for one goroutine at a time, which gets and
-// puts them without synchronization. No other goroutine can allocate these blocks. A BlocksCache
-// must not be copied. It detects the same misuse as its pool, at the call.
-//
-// Get and Put are fastest if the block got last is put first; BenchmarkPair and
-// BenchmarkCacheOrder measure this and other orders.
-//
-// Blocks.NewCache makes a BlocksCache. Put and Close of the zero value panic and
-// name it; Get panics with a nil dereference.
-type BlocksCache struct {
+// cache is a [Cache] without its type: it has free blocks for one goroutine at a time.
+type cache struct {
 	_ container.NoCopy
 
 	// Only the owner writes top and entries. Other goroutines read them when they free a block, to
@@ -50,7 +42,6 @@ type BlocksCache struct {
 	entries [1 << placeBits]held
 
 	number   status
-	bytes    int // in a block
 	blocks   *Blocks
 	capacity int // the most blocks in the cache; 0 when closed
 	closed   bool
@@ -79,8 +70,8 @@ const _ = uint(places - fullStackBlocks - 1)
 var sentinel status
 
 // open makes c an empty cache of b.
-func (c *BlocksCache) open(call string, b *Blocks) {
-	c.blocks, c.bytes, c.capacity = b, b.bytes, int(b.capacity)
+func (c *cache) open(call string, b *Blocks) {
+	c.blocks, c.capacity = b, int(b.capacity)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
@@ -89,7 +80,7 @@ func (c *BlocksCache) open(call string, b *Blocks) {
 }
 
 // enroll gives c a number. central.mu is held.
-func (b *Blocks) enroll(call string, c *BlocksCache) status {
+func (b *Blocks) enroll(call string, c *cache) status {
 	b.central.caches++
 	all := *b.caches.Load()
 	for i := 1; i < len(all); i++ {
@@ -101,7 +92,7 @@ func (b *Blocks) enroll(call string, c *BlocksCache) status {
 	if i > maxCaches {
 		arg.Panicf(call, "the pool of %s has %d open caches", b.contents(), maxCaches)
 	}
-	more := make([]atomic.Pointer[BlocksCache], 2*i)
+	more := make([]atomic.Pointer[cache], 2*i)
 	for j := range all {
 		more[j].Store(all[j].Load())
 	}
@@ -113,7 +104,7 @@ func (b *Blocks) enroll(call string, c *BlocksCache) status {
 const maxCaches = 1<<(32-placeBits) - 1
 
 // eachCache calls f for the open caches. central.mu is held.
-func (b *Blocks) eachCache(f func(*BlocksCache)) {
+func (b *Blocks) eachCache(f func(*cache)) {
 	all := *b.caches.Load()
 	for i := range all {
 		if c := all[i].Load(); c != nil {
@@ -123,7 +114,7 @@ func (b *Blocks) eachCache(f func(*BlocksCache)) {
 }
 
 // cacheOf returns the cache that st names, or nil if it is closed.
-func (b *Blocks) cacheOf(st status) *BlocksCache {
+func (b *Blocks) cacheOf(st status) *cache {
 	all := *b.caches.Load()
 	if i := int(st >> placeBits); i < len(all) {
 		return all[i].Load()
@@ -132,16 +123,16 @@ func (b *Blocks) cacheOf(st status) *BlocksCache {
 }
 
 // has reports whether the block at addr, with the status st, is in the cache.
-func (c *BlocksCache) has(st status, addr uintptr) bool {
+func (c *cache) has(st status, addr uintptr) bool {
 	place := st & places
 	return place <= c.top.load()&places && c.entries[place].addr.load() == addr
 }
 
 // len returns the number of blocks in the cache.
-func (c *BlocksCache) len() int { return int(c.top.load() & places) }
+func (c *cache) len() int { return int(c.top.load() & places) }
 
 // forget makes all entries sentinels.
-func (c *BlocksCache) forget() {
+func (c *cache) forget() {
 	c.top.store(c.number << placeBits)
 	for i := range c.entries {
 		e := &c.entries[i]
@@ -151,7 +142,7 @@ func (c *BlocksCache) forget() {
 }
 
 // set makes e the entry at a place.
-func (c *BlocksCache) set(place int, e entry) {
+func (c *cache) set(place int, e entry) {
 	st := statusAt(e.status)
 	st.store(c.number<<placeBits + status(place))
 	c.entries[place].addr.store(e.addr)
@@ -161,14 +152,14 @@ func (c *BlocksCache) set(place int, e entry) {
 // refill is the slow path of Get. It panics if the block at the top is not free. Otherwise the
 // cache is empty, and Get holds a pointer to entry 0. So refill stores the address of the block for
 // Get there, and Get then decrements the top as usual.
-func (c *BlocksCache) refill() error {
-	c.mustBeOpen(c.getCall())
+func (c *cache) refill() error {
+	c.mustBeOpen(getOfCache)
 	if at := c.len(); at > 0 {
 		c.top.dec()
-		c.blocks.misused(c.getCall(), uintptr(c.entries[at].addr), freedTwice)
+		c.blocks.misused(getOfCache, uintptr(c.entries[at].addr), freedTwice)
 	}
 	var batch [fullStackBlocks / 2]entry
-	n, err := c.blocks.take(c.getCall(), batch[:c.capacity/2])
+	n, err := c.blocks.take(getOfCache, batch[:c.capacity/2])
 	if err != nil {
 		return err
 	}
@@ -185,35 +176,33 @@ func (c *BlocksCache) refill() error {
 }
 
 // put is the slow path of Put: the block is not the one above the top, or p is nil.
-func (c *BlocksCache) put(p unsafe.Pointer) {
+func (c *cache) put(p unsafe.Pointer) {
 	if p == nil {
 		return
 	}
 	addr := uintptr(p)
 	if c.len() >= c.capacity {
-		c.mustBeMade(c.putCall())
-		c.mustBeOpen(c.putCall())
+		c.mustBeMade(putOfCache)
+		c.mustBeOpen(putOfCache)
 		c.giveOldest(c.capacity / 2)
 	}
 	b := c.blocks
 	st := b.statusOf(addr)
 	if !b.isLive(st, addr) {
-		b.misused(c.putCall(), addr, "")
+		b.misused(putOfCache, addr, "")
 	}
 	if b.checked {
-		b.mustEndUntouched(c.putCall(), addr)
+		b.mustEndUntouched(putOfCache, addr)
 		b.putCentral(addr)
 		return
 	}
-	if b.versioned {
-		st.age()
-	}
+	st.age()
 	c.set(c.len()+1, entry{addr, uintptr(unsafe.Pointer(st))})
 	c.top.inc()
 }
 
 // giveOldest returns the n lowest blocks to the central free list.
-func (c *BlocksCache) giveOldest(n int) {
+func (c *cache) giveOldest(n int) {
 	all := c.len()
 	c.top.store(c.top - status(n))
 	var oldest [fullStackBlocks]entry
@@ -240,8 +229,8 @@ func (c *BlocksCache) giveOldest(n int) {
 }
 
 // close returns the blocks to the central free list.
-func (c *BlocksCache) close(call string) {
-	c.mustBeMade(call)
+func (c *cache) close() {
+	c.mustBeMade("pool.Cache.Close")
 	if c.closed {
 		return
 	}
@@ -270,65 +259,33 @@ func (b *Blocks) giveSpare() {
 	}
 }
 
-// NewCache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its blocks back to the
-// pool. A cache that is dropped without Close keeps them until the pool's Reset or Close. While a
-// cache is open, Trim keeps the metadata of returned chunks for the next chunks. NewCache panics if
-// the pool is closed or has 16,777,215 open caches.
-func (b *Blocks) NewCache() *BlocksCache {
-	c := &BlocksCache{}
-	c.open("pool.Blocks.NewCache", b)
+// NewCache returns an empty [Cache], of 6 KiB on the Go heap. Its Close gives its values back to
+// the pool. A cache that is dropped without Close keeps them until the pool's Reset or Close. While
+// a cache is open, Trim keeps the metadata of returned chunks for the next chunks. NewCache panics
+// if the pool is closed or has 16,777,215 open caches.
+func (p *Pool[T]) NewCache() *Cache[T] {
+	c := &Cache[T]{}
+	c.cache.open("pool.Pool.NewCache", &p.blocks)
 	return c
 }
 
-// Get returns a block, contents undefined, with the errors of Alloc.
-func (c *BlocksCache) Get() (block []byte, err error) {
-	e := &c.entries[uint8(c.top)]
-	if *e.status != c.top {
-		if err = orRefill(c, (*BlocksCache).refill); err != nil {
-			return
-		}
-	}
-	c.top.dec()
-	return unsafe.Slice((*byte)(e.pointer()), c.bytes), nil
-}
-
-// Put frees a block of the pool, from any cache or call. It panics as [Blocks.Free] does.
-func (c *BlocksCache) Put(r []byte) {
-	up := c.top + 1
-	e := &c.entries[uint8(up)]
-	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.status.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
-		c.top.inc()
-	} else {
-		orPutBytes(c, r, (*BlocksCache).putBytes)
-	}
-}
-
-func (c *BlocksCache) putBytes(r []byte) {
-	if len(r) > 0 {
-		c.mustBeMade("pool.BlocksCache.Put")
-		c.blocks.mustBeWhole("pool.BlocksCache.Put", r)
-		c.put(unsafe.Pointer(unsafe.SliceData(r)))
-	}
-}
-
-// Close gives the cache's free blocks back to the pool. Later calls of Get and Put
-// panic.
-func (c *BlocksCache) Close() { c.close("pool.BlocksCache.Close") }
-
-// Cache holds up to 128 free values of a [Pool] for one goroutine at a time. It is
-// a typed [BlocksCache], with the same cost and the same checks, and must not be
-// copied.
+// Cache holds up to 128 free values of a [Pool] for one goroutine at a time, which gets and puts
+// them without synchronization. No other goroutine can get these values. A Cache must not be
+// copied. It detects the same misuse as its pool, at the call.
+//
+// Get and Put are fastest if the value got last is put first; BenchmarkPair and
+// BenchmarkCacheOrder measure this and other orders.
 //
 // Pool.NewCache makes a Cache. Put and Close of the zero value panic and name it;
 // Get panics with a nil dereference.
-type Cache[T any] struct{ cache BlocksCache }
+type Cache[T any] struct{ cache cache }
 
 // Get returns a zero T, with the errors of [Pool.Get].
 func (c *Cache[T]) Get() (t *T, err error) {
 	s := &c.cache
 	e := &s.entries[uint8(s.top)]
 	if *e.status != s.top {
-		if err = orRefill(s, (*BlocksCache).refill); err != nil {
+		if err = orRefill(s, (*cache).refill); err != nil {
 			return
 		}
 	}
@@ -348,20 +305,18 @@ func (c *Cache[T]) Put(t *T) {
 		s.top.inc()
 		e.status.age()
 	} else {
-		orPut(s, unsafe.Pointer(t), (*BlocksCache).put)
+		orPut(s, unsafe.Pointer(t), (*cache).put)
 	}
 }
 
 // Close gives the cache's free values back to the pool. Later calls of Get and Put
 // panic.
-func (c *Cache[T]) Close() { c.cache.close("pool.Cache.Close") }
+func (c *Cache[T]) Close() { c.cache.close() }
 
 // Slow paths go through parameters of these functions to stay within the inliner's
 // budget, which a direct call would exceed. Cache.Put is at the limit: go test
 // -gcflags=-m says whether it is still inlined.
 
-func orRefill(c *BlocksCache, f func(*BlocksCache) error) error { return f(c) }
+func orRefill(c *cache, f func(*cache) error) error { return f(c) }
 
-func orPut(c *BlocksCache, p unsafe.Pointer, f func(*BlocksCache, unsafe.Pointer)) { f(c, p) }
-
-func orPutBytes(c *BlocksCache, r []byte, f func(*BlocksCache, []byte)) { f(c, r) }
+func orPut(c *cache, p unsafe.Pointer, f func(*cache, unsafe.Pointer)) { f(c, p) }

@@ -10,8 +10,48 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
+// cached is a Pool of 64-byte values with the calls of Blocks, and caches of byte slices.
+type cached struct{ *pool.Pool[values] }
+
+type values [8]uint64
+
+func newCached(t testing.TB, o *pool.Options) cached { return cached{newPool[values](t, o)} }
+
+func (c cached) Alloc() ([]byte, error) { return bytesOf(c.Get()) }
+func (c cached) Retire(r []byte)        { c.Pool.Retire(valuesOf(r)) }
+func (c cached) NewCache() cacheOf64    { return cacheOf64{c.Pool.NewCache()} }
+
+func (c cached) Free(blocks ...[]byte) {
+	for _, r := range blocks {
+		c.Put(valuesOf(r))
+	}
+}
+
+func (c cached) GetBatch(dst [][]byte) (n int, err error) {
+	for n < len(dst) && err == nil {
+		if dst[n], err = c.Alloc(); err == nil {
+			n++
+		}
+	}
+	return n, err
+}
+
+type cacheOf64 struct{ *pool.Cache[values] }
+
+func (c cacheOf64) Get() ([]byte, error) { return bytesOf(c.Cache.Get()) }
+func (c cacheOf64) Put(r []byte)         { c.Cache.Put(valuesOf(r)) }
+
+func bytesOf(v *values, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)), nil
+}
+
+func valuesOf(r []byte) *values { return (*values)(unsafe.Pointer(unsafe.SliceData(r))) }
+
 // get takes n blocks from a cache.
-func get(c *pool.BlocksCache, n int) [][]byte {
+func get(c cacheOf64, n int) [][]byte {
 	blocks := make([][]byte, n)
 	for i := range blocks {
 		blocks[i] = freehold.Must(c.Get())
@@ -23,11 +63,11 @@ func get(c *pool.BlocksCache, n int) [][]byte {
 // a cache handed out, an earlier one, and one whose place in the cache is in other use.
 func TestSecondPutIsDetected(t *testing.T) {
 	defer poison.Set(false)() // the caches of a checked pool are empty
-	b := newBlocks(t, 64, 8, nil)
+	b := newCached(t, nil)
 	own, other := b.NewCache(), b.NewCache()
 	defer own.Close()
 	defer other.Close()
-	puts := map[string]func([]byte){"own": own.Put, "other": other.Put, "pool": b.Free, "retire": b.Retire}
+	puts := map[string]func([]byte){"own": own.Put, "other": other.Put, "pool": func(r []byte) { b.Free(r) }, "retire": b.Retire}
 	for first, put := range puts {
 		for second, again := range puts {
 			for at := range 4 {
@@ -49,7 +89,7 @@ func TestSecondPutIsDetected(t *testing.T) {
 					put(r)
 				}
 				wantPanic(t, func() { again(r) })
-				wantPanic(t, func() { b.Resize(r, 8) })
+				wantPanic(t, func() { b.Blocks().Resize(r, 8) })
 				for i, x := range blocks {
 					if &x[0] != &r[0] && !(at == 3 && i == 4) {
 						b.Free(x)
@@ -63,23 +103,11 @@ func TestSecondPutIsDetected(t *testing.T) {
 	}
 }
 
-// Put checks the slice of the block that the cache handed out last, too.
-func TestPutOfALastBlockThatIsNotWhole(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil)
-	c := b.NewCache()
-	defer c.Close()
-	r := freehold.Must(c.Get())
-	for _, part := range [][]byte{r[:10], unsafe.Slice(&r[0], 65)[:64]} {
-		wantPanic(t, func() { c.Put(part) }, "is no block")
-	}
-	c.Put(r)
-}
-
 // A cache that is full gives half of its blocks to the pool, so that few calls take its lock.
 func TestFullCacheGivesHalfOfItsBlocks(t *testing.T) {
 	defer poison.Set(false)() // the caches of a checked pool are empty
 	const full = 128
-	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: full + 1})
+	b := newCached(t, &pool.Options{MaxBlocks: full + 1})
 	c := b.NewCache()
 	defer c.Close()
 	for _, r := range get(c, full+1) {
@@ -91,14 +119,14 @@ func TestFullCacheGivesHalfOfItsBlocks(t *testing.T) {
 }
 
 func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil)
+	b := newCached(t, nil)
 	c := b.NewCache()
 	defer c.Close()
 	blocks := get(c, 3)
 	for i := range blocks {
 		c.Put(blocks[2-i])
 	}
-	b.TakeAtOnce(unsafe.Pointer(&blocks[0][0]))
+	b.Blocks().TakeAtOnce(unsafe.Pointer(&blocks[0][0]))
 	wantPanic(t, func() { c.Get() }, "freed by two goroutines at once")
 	if x := get(c, 2); &x[0][0] != &blocks[1][0] || &x[1][0] != &blocks[2][0] {
 		t.Error("the cache has lost its other blocks")
@@ -108,14 +136,14 @@ func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
 func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 	defer poison.Set(false)() // the caches of a checked pool are empty
 	const blocks = 256
-	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+	b := newCached(t, &pool.Options{MaxBlocks: blocks})
 	c := b.NewCache()
 	mine := get(c, blocks)
 	for _, r := range mine[:128] {
 		c.Put(r)
 	}
-	b.TakeAtOnce(unsafe.Pointer(&mine[10][0]))  // leaves the cache when it is full
-	b.TakeAtOnce(unsafe.Pointer(&mine[100][0])) // moves down then
+	b.Blocks().TakeAtOnce(unsafe.Pointer(&mine[10][0]))  // leaves the cache when it is full
+	b.Blocks().TakeAtOnce(unsafe.Pointer(&mine[100][0])) // moves down then
 	for _, r := range mine[128:] {
 		c.Put(r)
 	}
@@ -137,7 +165,7 @@ func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 func TestTrimUnderACache(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
-	b := pool.NewBlocks(h, 64, 8, nil)
+	b := cached{pool.New[values](h, nil)}
 	defer b.Close()
 	c, back := b.NewCache(), b.NewCache()
 	const blocks = 5000
@@ -179,7 +207,7 @@ func TestTrimUnderACache(t *testing.T) {
 
 // Close also returns the metadata that the pool kept for its caches.
 func TestCloseUnderACache(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil) // the parent fails the test on leaks
+	b := newCached(t, nil) // the parent fails the test on leaks
 	c := b.NewCache()
 	for _, x := range get(c, 5000) {
 		b.Free(x)
@@ -190,13 +218,13 @@ func TestCloseUnderACache(t *testing.T) {
 }
 
 func TestCacheAtTheLimit(t *testing.T) {
-	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: 100})
+	b := newCached(t, &pool.Options{MaxBlocks: 100})
 	c, other := b.NewCache(), b.NewCache()
 	defer c.Close()
 	defer other.Close()
 	mine := get(c, 100)
 	for range 3 {
-		for _, get := range []func() ([]byte, error){c.Get, other.Get, func() ([]byte, error) { return b.Alloc(64, 8) }} {
+		for _, get := range []func() ([]byte, error){c.Get, other.Get, b.Alloc} {
 			if r, err := get(); r != nil || !errors.Is(err, freehold.ErrOutOfMemory) {
 				t.Fatalf("%d bytes, %v", len(r), err)
 			}
@@ -206,12 +234,12 @@ func TestCacheAtTheLimit(t *testing.T) {
 			t.Fatal("not the block that was put", err)
 		}
 	}
-	b.PutBatch(mine)
+	b.Free(mine...)
 }
 
 func TestManyCaches(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil)
-	caches := make([]*pool.BlocksCache, 300)
+	b := newCached(t, nil)
+	caches := make([]cacheOf64, 300)
 	for i := range caches {
 		caches[i] = b.NewCache()
 	}
@@ -229,13 +257,13 @@ func TestManyCaches(t *testing.T) {
 
 // The number of a closed cache is reused.
 func TestCacheNumbersAreUsedAgain(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil)
+	b := newCached(t, nil)
 	b.NewCache().Close()
-	before := b.CacheNumbers()
+	before := b.Blocks().CacheNumbers()
 	for range 100 {
 		b.NewCache().Close()
 	}
-	if after := b.CacheNumbers(); after != before {
+	if after := b.Blocks().CacheNumbers(); after != before {
 		t.Errorf("%d numbers for one cache at a time, and %d before", after, before)
 	}
 }
@@ -243,7 +271,7 @@ func TestCacheNumbersAreUsedAgain(t *testing.T) {
 // A cache has pointers to the statuses of blocks that it handed out. So Trim keeps the
 // metadata, for new chunks, until the last cache is closed.
 func TestStatusesStayWhileACacheIsOpen(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil)
+	b := newCached(t, nil)
 	c, other := b.NewCache(), b.NewCache()
 	chunk := 0
 	kept := func(when string) {
@@ -253,7 +281,7 @@ func TestStatusesStayWhileACacheIsOpen(t *testing.T) {
 		if chunk == 0 {
 			chunk = full
 		}
-		b.PutBatch(mine)
+		b.Free(mine...)
 		b.Trim()
 		if s := b.Stats(); full != chunk || s.Chunks != 0 || s.Reserved != chunk-64<<10 {
 			t.Errorf("%s: %d bytes, and after Trim %+v", when, full, s)

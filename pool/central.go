@@ -227,7 +227,7 @@ func (b *Blocks) reset(call string) {
 	b.mustBeOpen(call)
 	b.mustBePoison(call)
 	b.retireList.clear()
-	b.eachCache((*BlocksCache).forget)
+	b.eachCache((*cache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
 			st := b.status(c, i)
@@ -293,13 +293,11 @@ func (b *Blocks) askParent(call string) {
 
 func init() {
 	owners.AddTraits(func(parent any) (t owners.Traits, ok bool) {
-		switch p := parent.(type) {
-		case *Blocks:
-			return owners.Traits{Closed: &p.central.closed}, true
-		case *BlocksCache:
-			return owners.Traits{Closed: &p.blocks.central.closed, Solo: true}, true
+		b, ok := parent.(*Blocks)
+		if ok {
+			t.Closed = &b.central.closed
 		}
-		return t, false
+		return t, ok
 	})
 }
 
@@ -317,7 +315,7 @@ func (b *Blocks) close(call string) {
 	b.retireList.clear()
 	b.central.closed.Store(true)
 	owners.Closed(b)
-	b.eachCache((*BlocksCache).forget)
+	b.eachCache((*cache).forget)
 	b.central.caches = 0
 	b.stacks.Clear()
 	b.release(func(*chunk) bool { return true })

@@ -41,39 +41,45 @@ func (b *Blocks) liveByASecondEntry() unsafe.Pointer {
 
 // liveOfACache is liveByASecondEntry, whose second entry was in c: the block was put there
 // and freed at once.
-func (b *Blocks) liveOfACache(c *BlocksCache) unsafe.Pointer {
-	r := freehold.Must(c.Get())
-	c.giveOldest(c.len())
-	st := b.statusOf(addrOf(r))
+func liveOfACache(c *Cache[values]) unsafe.Pointer {
+	p, b := unsafe.Pointer(freehold.Must(c.Get())), c.cache.blocks
+	c.cache.giveOldest(c.cache.len())
+	st := b.statusOf(uintptr(p))
 	was := st.load()
-	b.Free(r)
+	b.put(p)
 	b.drain()
 	st.store(was)
-	return unsafe.Pointer(&r[0])
+	return p
 }
+
+type values [8]uint64
 
 func TestLiveBlockKeepsItsChunk(t *testing.T) {
 	parent := alloctest.New(t) // finds writes to what it got back
-	pools := []*Blocks{&New[[64]byte](parent, nil).blocks}
+	p := New[values](parent, nil)
+	pools := []*Blocks{&p.blocks}
 	for _, size := range []int{64, 1024, 9000} {
 		pools = append(pools, NewBlocks(parent, size, 8, nil))
 	}
 	for _, b := range pools {
 		for _, ofCache := range []bool{false, true} {
-			c := b.NewCache()
-			p := unsafe.Pointer(nil)
-			if ofCache {
-				p = b.liveOfACache(c)
-			} else {
-				p = b.liveByASecondEntry()
+			live, closeCache := unsafe.Pointer(nil), func() {}
+			switch {
+			case !ofCache:
+				live = b.liveByASecondEntry()
+			case b == &p.blocks:
+				c := p.NewCache()
+				live, closeCache = liveOfACache(c), c.Close
+			default:
+				continue // plain blocks have no caches
 			}
 			b.trim("")
 			if len(b.central.chunks) == 0 {
 				t.Errorf("%s, of a cache %t: the chunk of a live block was returned", b.contents(), ofCache)
 			}
-			b.fill(p)
-			b.put(p) // of an innocent owner: it does not panic
-			c.Close()
+			b.fill(live)
+			b.put(live) // of an innocent owner: it does not panic
+			closeCache()
 			b.trim("")
 			if s := b.stats(""); s.Chunks != 0 || s.Reserved != 0 || s.Live != 0 {
 				t.Errorf("%+v", s)
@@ -88,32 +94,45 @@ func TestLiveBlockKeepsItsChunk(t *testing.T) {
 func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
 	const blocks = 100
 	parent := alloctest.New(t)
-	for name, get := range map[string]func(b *Blocks, c *BlocksCache) ([]byte, error){
-		"Alloc":  func(b *Blocks, _ *BlocksCache) ([]byte, error) { return b.Alloc(64, 8) },
-		"Zeroed": func(b *Blocks, _ *BlocksCache) ([]byte, error) { return b.Zeroed(64, 8) },
-		"GetBatch": func(b *Blocks, _ *BlocksCache) ([]byte, error) {
+	plain := NewBlocks(parent, 64, 8, &Options{MaxBlocks: blocks})
+	typed := New[values](parent, &Options{MaxBlocks: blocks})
+	c := typed.NewCache()
+	first := func(r []byte, _ error) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(r)) }
+	for name, get := range map[string]func() unsafe.Pointer{
+		"Alloc":  func() unsafe.Pointer { return first(plain.Alloc(64, 8)) },
+		"Zeroed": func() unsafe.Pointer { return first(plain.Zeroed(64, 8)) },
+		"GetBatch": func() unsafe.Pointer {
 			one := make([][]byte, 1)
-			_, err := b.GetBatch(one)
-			return one[0], err
+			plain.GetBatch(one)
+			return first(one[0], nil)
 		},
-		"Cache": func(_ *Blocks, c *BlocksCache) ([]byte, error) { return c.Get() },
+		"Get": func() unsafe.Pointer {
+			v, _ := typed.Get()
+			return unsafe.Pointer(v)
+		},
+		"Cache": func() unsafe.Pointer {
+			v, _ := c.Get()
+			return unsafe.Pointer(v)
+		},
 	} {
-		b := NewBlocks(parent, 64, 8, &Options{MaxBlocks: blocks})
-		c := b.NewCache()
+		b := plain
+		if name == "Get" || name == "Cache" {
+			b = &typed.blocks
+		}
 		live := b.liveByASecondEntry()
 		found := 0
-		var others [][]byte
+		var others []unsafe.Pointer
 		for range 2 * blocks {
-			var r []byte
-			got := panics.Of(func() { r, _ = get(b, c) })
+			var p unsafe.Pointer
+			got := panics.Of(func() { p = get() })
 			switch {
 			case strings.Contains(got, "it was freed by two goroutines at once"):
 				found++
 			case got != "":
 				t.Error(got)
-			case r != nil:
-				others = append(others, r)
-				if unsafe.Pointer(&r[0]) == live {
+			case p != nil:
+				others = append(others, p)
+				if p == live {
 					t.Errorf("%s: the block has two owners", name)
 				}
 			}
@@ -121,14 +140,17 @@ func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
 		if found != 1 || len(others) != blocks-1 {
 			t.Errorf("%s: %d panics and %d blocks, want 1 and %d", name, found, len(others), blocks-1)
 		}
-		b.PutBatch(others)
-		b.put(live)
-		c.Close()
+		for _, p := range append(others, live) {
+			b.put(p)
+		}
 		if n := b.Live(); n != 0 {
 			t.Errorf("%s: %d blocks are live", name, n)
 		}
-		b.Close()
+		b.trim("")
 	}
+	c.Close()
+	typed.Close()
+	plain.Close()
 }
 
 // Blocks on their way from a chunk to a stack are neither handed out nor come back by a

@@ -52,21 +52,11 @@ func (b *Blocks) putCall() string {
 	return "pool.Blocks.Free"
 }
 
-// getCall returns the call that refill serves.
-func (c *BlocksCache) getCall() string {
-	if c.blocks.versioned {
-		return "pool.Cache.Get"
-	}
-	return "pool.BlocksCache.Get"
-}
-
-// putCall returns the call that put serves.
-func (c *BlocksCache) putCall() string {
-	if c.blocks == nil || c.blocks.versioned { // putBytes has checked for nil already
-		return "pool.Cache.Put"
-	}
-	return "pool.BlocksCache.Put"
-}
+// The calls of a cache.
+const (
+	getOfCache = "pool.Cache.Get"
+	putOfCache = "pool.Cache.Put"
+)
 
 // diagnose says why no live block begins at addr. central.mu is held, so the chunk stays.
 func (b *Blocks) diagnose(addr uintptr) string {
@@ -107,15 +97,15 @@ func (b *Blocks) mustBeOpen(call string) {
 	}
 }
 
-// mustBeMade panics if c is the zero value, of BlocksCache or in a Cache.
-func (c *BlocksCache) mustBeMade(call string) {
+// mustBeMade panics if c is the zero value.
+func (c *cache) mustBeMade(call string) {
 	if c.blocks == nil {
-		arg.Panicf(call, "zero value: Pool.NewCache makes a Cache, Blocks.NewCache makes a BlocksCache")
+		arg.Panicf(call, "zero value: Pool.NewCache makes a Cache")
 	}
 }
 
 // mustBeOpen panics after Close.
-func (c *BlocksCache) mustBeOpen(call string) {
+func (c *cache) mustBeOpen(call string) {
 	if c.closed {
 		arg.Panicf(call, "the cache of the pool of %s is closed", c.blocks.contents())
 	}

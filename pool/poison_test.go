@@ -22,9 +22,8 @@ func TestCheckedPoolFindsWritesToThePadding(t *testing.T) {
 	defer poison.Set(true)()
 	const size = 60 // of 64 bytes
 	for name, free := range map[string]func(b *pool.Blocks, r []byte){
-		"pool.Blocks.Free":     (*pool.Blocks).Free,
-		"pool.Blocks.Retire":   (*pool.Blocks).Retire,
-		"pool.BlocksCache.Put": func(b *pool.Blocks, r []byte) { b.NewCache().Put(r) },
+		"pool.Blocks.Free":   (*pool.Blocks).Free,
+		"pool.Blocks.Retire": (*pool.Blocks).Retire,
 	} {
 		for _, at := range []int{60, 63} {
 			b := pool.NewBlocks(alloctest.New(t), size, 4, nil)
@@ -116,8 +115,8 @@ func TestCheckedPoolFindsLateWrites(t *testing.T) {
 			write(rs[1])
 			b.GetBatch(rs[:])
 		}},
-		{"a cache", func(b *pool.Blocks) {
-			c := b.NewCache()
+		{"a cache", func(*pool.Blocks) {
+			c := newCached(t, nil).NewCache()
 			r := freehold.Must(c.Get())
 			c.Put(r)
 			write(r)

@@ -15,7 +15,8 @@ import (
 )
 
 // Pool allocates values of type T. It is a typed [Blocks] with a generation for each value, for
-// handles, which takes 12 bytes of metadata more. It is safe for concurrent use and must not be
+// handles, which takes 12 bytes of metadata more. Values in a [Cache] are not free for other
+// goroutines, even if the pool is at its limit. A Pool is safe for concurrent use and must not be
 // copied.
 //
 // New makes a Pool. Calls of the zero value panic and name New, with two exceptions:
@@ -70,14 +71,6 @@ func (p *Pool[T]) Retire(t *T) {
 
 // Enter is [Blocks.Enter].
 func (p *Pool[T]) Enter() epoch.Guard { return p.blocks.Enter() }
-
-// NewCache returns an empty [Cache], of 6 KiB on the Go heap; see
-// [Blocks.NewCache].
-func (p *Pool[T]) NewCache() *Cache[T] {
-	c := &Cache[T]{}
-	c.cache.open("pool.Pool.NewCache", &p.blocks)
-	return c
-}
 
 // Owns reports whether t points into the pool's memory.
 func (p *Pool[T]) Owns(t *T) bool {

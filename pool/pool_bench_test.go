@@ -63,18 +63,6 @@ func BenchmarkPair(b *testing.B) {
 			blocksPairs(b, k)
 		})
 	}
-	b.Run("blockscache", func(b *testing.B) {
-		c := k.NewCache()
-		defer c.Close()
-		for range b.N {
-			o, err := c.Get()
-			if err != nil {
-				b.Fatal(err)
-			}
-			o[0] = 1
-			c.Put(o)
-		}
-	})
 }
 
 func blocksPairs(b *testing.B, k *pool.Blocks) {

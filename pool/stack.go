@@ -276,7 +276,7 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 		}
 		at, rest := bits.Mul64(uint64(addr-base), b.recip)
 		st := statusAt(statuses + uintptr(at)<<statusShift)
-		if rest >= b.recip || st.load() != statusLive && !b.isLive(st, addr) {
+		if rest >= b.recip || st.load() != statusLive {
 			return i
 		}
 		st.store(statusFree)

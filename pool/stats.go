@@ -58,7 +58,7 @@ func (b *Blocks) count(call string) (live, retired int) {
 			}
 		}
 	}
-	b.eachCache(func(c *BlocksCache) { live -= c.len() })
+	b.eachCache(func(c *cache) { live -= c.len() })
 	b.retireList.mu.Lock()
 	defer b.retireList.mu.Unlock()
 	return max(live, 0), b.retireList.queue.Len()

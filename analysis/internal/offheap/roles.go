@@ -22,7 +22,7 @@ func (c Call) Allocates() (from ssa.Value, ok bool) {
 		"freehold.Clone", "freehold.CloneString", "freehold.Realloc", "freehold.ReallocZeroed", "buffer.Records.Offsets":
 		return c.Args[0], true
 	case "freehold.Heap.Malloc", "freehold.Heap.Calloc", "freehold.Heap.ReallocPointer",
-		"pool.Pool.Get", "pool.Cache.Get", "pool.BlocksCache.Get",
+		"pool.Pool.Get", "pool.Cache.Get",
 		"buffer.Buffer.Bytes", "buffer.Buffer.Extend", "buffer.Records.Append", "buffer.Records.At",
 		"hashmap.Map.At", "btree.Map.At", "intern.Strings.Value", "intern.Shared.Value",
 		"vector.Vector.Slice", "vector.Chunked.At", "vector.Chunked.Append":
@@ -94,7 +94,7 @@ func (c Call) Keeps() bool { return c.Name == "freehold.Append" || c.Name == "fr
 // block.
 func (c Call) TakesCut() bool {
 	switch c.Name {
-	case "pool.Blocks.Free", "pool.Blocks.Retire", "pool.BlocksCache.Put":
+	case "pool.Blocks.Free", "pool.Blocks.Retire":
 		return true
 	}
 	return false
@@ -124,7 +124,7 @@ func (c Call) Ends() (e End, ok bool) {
 	switch c.Name {
 	case "freehold.Free", "freehold.FreeSlice", "freehold.FreeString":
 		return End{Block: c.Args[1], To: c.Args[0]}, true
-	case "freehold.Heap.FreePointer", "pool.Pool.Put", "pool.Cache.Put", "pool.BlocksCache.Put":
+	case "freehold.Heap.FreePointer", "pool.Pool.Put", "pool.Cache.Put":
 		return End{Block: c.Args[0], To: c.Recv}, true
 	case "freehold.Append", "freehold.Grow", "freehold.Realloc", "freehold.ReallocZeroed":
 		return End{Block: c.Args[1], Replaced: true}, true
@@ -132,7 +132,7 @@ func (c Call) Ends() (e End, ok bool) {
 		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
 		"vector.Vector.Close", "vector.Chunked.Close", "cache.Cache.Close":
 		return End{Owner: c.Recv, Itself: true, Blocks: true}, true
-	case "pool.Cache.Close", "pool.BlocksCache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
+	case "pool.Cache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
 		return End{Owner: c.Recv, Itself: true}, true
 	case "arena.Arena.Reset", "pool.Pool.Reset", "pool.Blocks.Reset":
 		return End{Owner: c.Recv, Blocks: true}, true
@@ -190,7 +190,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 	case "freehold.NewHeap":
 	case "buffer.Open":
 		o.Failure = 1
-	case "pool.Pool.NewCache", "pool.Blocks.NewCache":
+	case "pool.Pool.NewCache":
 		o.Parents = []ssa.Value{c.Recv}
 	case "arena.New", "arena.NewShared", "arena.NewRecycler", "pool.New", "pool.NewBlocks", "buffer.New",
 		"hashmap.New", "hashmap.NewShared", "btree.New", "btree.NewFunc", "intern.New", "intern.NewShared",

@@ -56,9 +56,9 @@ func always(a freehold.Allocator) {
 	s := arena.NewShared(h, nil)
 	take(s)
 	s.Close()
-	b := pool.NewBlocks(a, 8, 8, nil)
-	defer func() { b.Close() }()
-	c := b.NewCache()
+	p := pool.New[int](a, nil)
+	defer func() { p.Close() }()
+	c := p.NewCache()
 	defer c.Close()
 }
 

@@ -253,16 +253,13 @@ func pooled(p *pool.Pool[node]) {
 	n.value = 1 // want `n is written after p.Put`
 }
 
-func putTwice(p *pool.Pool[node], c *pool.Cache[node], b *pool.BlocksCache) {
+func putTwice(p *pool.Pool[node], c *pool.Cache[node]) {
 	n := freehold.Must(p.Get())
 	p.Put(n)
 	p.Put(n) // want `n is freed twice: before by p.Put`
 	m := freehold.Must(c.Get())
 	c.Put(m)
 	c.Put(m) // want `m is freed twice: before by c.Put`
-	r := freehold.Must(b.Get())
-	b.Put(r)
-	b.Put(r) // want `r is freed twice: before by b.Put`
 	q := freehold.Must(p.Get())
 	p.Retire(q)
 	p.Retire(q) // want `q is freed twice: before by p.Retire`

@@ -28,7 +28,6 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[arena.Shared](),
 		reflect.TypeFor[arena.Recycler](),
 		reflect.TypeFor[pool.Blocks](),
-		reflect.TypeFor[pool.BlocksCache](),
 		reflect.TypeFor[pool.Pool[int]](),
 		reflect.TypeFor[pool.Cache[int]](),
 		reflect.TypeFor[cmalloc.Heap](),
