@@ -191,7 +191,7 @@ func (s *Shared) takeUncleared(size, align int) (b []byte) {
 // at returns the chunk of this generation in a slot that the caller holds, or nil. It is nil for
 // the zero Shared.
 func (s *Shared) at(slot int) *sharedChunk {
-	if c := s.table.Entry(slot); c != nil && c.generation == s.generation.Load() {
+	if c := s.table.Value(slot); c != nil && c.generation == s.generation.Load() {
 		return c
 	}
 	return nil

@@ -111,5 +111,5 @@ func (c *sharedChunk) rewind(checked bool) {
 // noGeneration is the generation of a chunk that is not in use.
 const noGeneration = 1<<64 - 1
 
-// noChunk is the entry of an empty slot.
+// noChunk is the value of an empty slot.
 var noChunk = sharedChunk{generation: noGeneration}

@@ -41,7 +41,7 @@ func allocLeaf(s *Shared, size, align int, _, at uintptr) ([]byte, error) {
 	if size <= 0 || align <= 0 || align&(align-1) != 0 || !s.table.Has(slot) {
 		return allocMissed(s, size, align, 0, at)
 	}
-	c := s.table.EntryAt(slot)
+	c := s.table.ValueAt(slot)
 	mem := c.mem
 	from, to := c.place(size, align)
 	if c.generation != s.generation.Load() || from > to || to > uint(len(mem)) {
@@ -58,7 +58,7 @@ func zeroedLeaf(s *Shared, size, align int, _, at uintptr) ([]byte, error) {
 	if size <= 0 || align <= 0 || align&(align-1) != 0 || !s.table.Has(slot) {
 		return zeroedMissed(s, size, align, 0, at)
 	}
-	c := s.table.EntryAt(slot)
+	c := s.table.ValueAt(slot)
 	mem := c.mem
 	from, to := c.place(size, align)
 	if c.generation != s.generation.Load() || !c.zero || from > to || to > uint(len(mem)) {

@@ -55,7 +55,7 @@ func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 					return
 				}
 				for i := range s.table.Len() {
-					if s.table.Entry(i) != &noChunk {
+					if s.table.Value(i) != &noChunk {
 						t.Error("Wait comes before the chunks are out of the table")
 					}
 				}

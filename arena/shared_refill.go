@@ -82,7 +82,7 @@ func (s *Shared) takeLocal(size, align int, next *sharedChunk) (b []byte) {
 		next.maxFree = uint(len(next.mem)) - next.at
 	}
 	slot := s.table.Enter()
-	old := s.table.Entry(slot)
+	old := s.table.Value(slot)
 	stale := old.generation != generation
 	if !stale {
 		b = old.take(size, align)
@@ -334,7 +334,7 @@ func (s *Shared) countLocked(live, bytes int) {
 	s.liveBytes += bytes
 	counts := &sharedChunk{generation: s.generation.Load()}
 	slot := s.table.Enter()
-	old := s.table.Entry(slot)
+	old := s.table.Value(slot)
 	stale := old.generation != counts.generation
 	if stale {
 		s.table.Take(slot)

@@ -192,7 +192,7 @@ func TestSecondEntryDuringTrim(t *testing.T) {
 		b.addStacks()
 		second := entry{addrOf(r), uintptr(unsafe.Pointer(b.statusOf(addrOf(r))))}
 		slot := b.stacks.Enter()
-		held := b.stacks.Entry(slot)
+		held := b.stacks.Value(slot)
 		b.stacks.Leave(slot)
 		waits := 0
 		restore := onWait(b, func() {

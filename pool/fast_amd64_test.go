@@ -54,7 +54,7 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 // servesPair reports whether assembly can get a block from a slot and put it there again:
 // the stack has one, of a chunk in the first place of the table where it may be.
 func servesPair(b *Blocks, slot int) bool {
-	s := b.stacks.Entry(slot)
+	s := b.stacks.Value(slot)
 	n := s.n.load()
 	if n == 0 {
 		return false

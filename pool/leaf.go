@@ -52,7 +52,7 @@ func getLeaf(b *Blocks, _, _, _, at uintptr) (unsafe.Pointer, error) {
 	if !b.stacks.Has(slot) { // the zero value has none
 		return getMissed(b, 0, 0, 0, at)
 	}
-	addr := b.stacks.EntryAt(slot).pop()
+	addr := b.stacks.ValueAt(slot).pop()
 	if addr == 0 {
 		return getMissed(b, 0, 0, 0, at)
 	}
@@ -72,7 +72,7 @@ func putLeaf(b *Blocks, p unsafe.Pointer, _, _, at uintptr) bool {
 	if st == nil || st.load() != statusLive {
 		return putMissed(b, p, 0, 0, at)
 	}
-	if !b.pushLive(b.stacks.EntryAt(slot), st, uintptr(p)) {
+	if !b.pushLive(b.stacks.ValueAt(slot), st, uintptr(p)) {
 		return putMissed(b, p, 0, 0, at)
 	}
 	return true
@@ -86,7 +86,7 @@ func allocLeaf(b *Blocks, size, align int, _, at uintptr) ([]byte, error) {
 	if uint(size) > maxBlockBytes || !b.fits(size, align) || !b.stacks.Has(slot) {
 		return allocMissed(b, size, align, 0, at)
 	}
-	addr := b.stacks.EntryAt(slot).pop()
+	addr := b.stacks.ValueAt(slot).pop()
 	if addr == 0 {
 		return allocMissed(b, size, align, 0, at)
 	}
@@ -110,7 +110,7 @@ func freeLeaf(b *Blocks, r []byte, at uintptr) bool {
 	if st == nil || st.load() != statusLive {
 		return freeMissed(b, r, at)
 	}
-	if !b.pushLive(b.stacks.EntryAt(slot), st, addr) {
+	if !b.pushLive(b.stacks.ValueAt(slot), st, addr) {
 		return freeMissed(b, r, at)
 	}
 	return true

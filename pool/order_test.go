@@ -31,13 +31,13 @@ func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
 	early, late := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))
 	b.addStacks()
 	slot := b.stacks.Enter()
-	held := b.stacks.Entry(slot)
+	held := b.stacks.Value(slot)
 	b.push(held, addrOf(early))
 	b.stacks.Leave(slot)
 	waits := 0
 	defer onWait(b, func() {
 		waits++
-		if b.stacks.Slot(slot).Entry() == held {
+		if b.stacks.Slot(slot).Value() == held {
 			t.Error("the stack is still there for the next holder")
 		}
 		if done, _ := b.push(held, addrOf(late)); !done {

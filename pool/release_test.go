@@ -47,7 +47,7 @@ func TestBlockFreedDuringTrimIsNotLost(t *testing.T) {
 	b.drain()
 	b.addStacks()
 	slot := b.stacks.Enter()
-	held := b.stacks.Entry(slot)
+	held := b.stacks.Value(slot)
 	b.stacks.Leave(slot)
 	waits := 0
 	defer onWait(b, func() {

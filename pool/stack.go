@@ -70,7 +70,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 func (b *Blocks) dropLive(call string, slot int) {
 	twice := uintptr(0)
 	slot = b.stacks.EnterAt(slot)
-	s := b.stacks.Entry(slot)
+	s := b.stacks.Value(slot)
 	if n := s.n.load(); n > 0 && statusAt(s.entries[n-1].status).load() != statusFree {
 		s.n.store(n - 1)
 		twice = s.entries[n-1].addr
@@ -86,7 +86,7 @@ func (b *Blocks) dropLive(call string, slot int) {
 func (b *Blocks) putSlow(slot int, addr uintptr) {
 	for tries := 0; ; tries++ {
 		slot = b.stacks.EnterAt(slot)
-		done, misused := b.push(b.stacks.Entry(slot), addr)
+		done, misused := b.push(b.stacks.Value(slot), addr)
 		b.stacks.Leave(slot)
 		switch {
 		case done:
@@ -106,7 +106,7 @@ func (b *Blocks) makeRoom(slot int) bool {
 	var oldest [fullStackBlocks / 2]entry
 	moved := 0
 	slot = b.stacks.EnterAt(slot)
-	s := b.stacks.Entry(slot)
+	s := b.stacks.Value(slot)
 	if s != &noStack && s.n.load() >= s.capacity {
 		moved = s.moveOldest(oldest[:b.capacity/2])
 	}
@@ -176,7 +176,7 @@ func (b *Blocks) store(slot int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
 		kept := false
 		slot = b.stacks.EnterAt(slot)
-		s := b.stacks.Entry(slot)
+		s := b.stacks.Value(slot)
 		if n := s.n.load(); n+uint64(len(in)) <= s.capacity {
 			copy(s.entries[n:], in)
 			for _, e := range in {
@@ -207,7 +207,7 @@ func (b *Blocks) addStack(slot int) bool {
 func (b *Blocks) getSome(out []entry) (int, error) {
 	n := 0
 	slot := b.stacks.Enter()
-	s := b.stacks.Entry(slot)
+	s := b.stacks.Value(slot)
 	top := s.n.load()
 	for n < len(out) && top > 0 && statusAt(s.entries[top-1].status).load() == statusFree {
 		top--
@@ -236,12 +236,12 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 func (b *Blocks) putSome(src [][]byte) int {
 	n := 0
 	slot := b.stacks.Enter()
-	s := b.stacks.Entry(slot)
+	s := b.stacks.Value(slot)
 	if s == &noStack {
 		b.stacks.Leave(slot)
 		b.addStack(slot)
 		slot = b.stacks.EnterAt(slot)
-		s = b.stacks.Entry(slot)
+		s = b.stacks.Value(slot)
 	}
 	if s != &noStack {
 		top := s.n.load()

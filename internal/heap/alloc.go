@@ -74,7 +74,7 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 		return h.tryLarge(r)
 	}
 	slot := h.caches.enter()
-	c := h.caches.Entry(slot)
+	c := h.caches.Value(slot)
 	if c == nil {
 		h.caches.Leave(slot)
 		panicNotMade(allocCall(r.zero))
@@ -135,7 +135,7 @@ func (h *Heap) freeIn(s *small.Span, b []byte) {
 	}
 	class := s.Class()
 	slot := h.caches.enter()
-	c := h.caches.Entry(slot)
+	c := h.caches.Value(slot)
 	if c == nil { // of the zero Heap
 		h.caches.Leave(slot)
 		h.misused("Heap.Free", b)
@@ -177,8 +177,8 @@ func (h *Heap) freePointerSlow(p unsafe.Pointer) {
 	h.freeIn(s, h.blockAt("Heap.FreePointer", s, p))
 }
 
-// blockAt returns the live block that begins at p. s is the span to which the page map leads from p,
-// or nil. blockAt panics in the name of call if there is no block.
+// blockAt returns the live block that begins at p. s is the span to which the page map leads from
+// p, or nil. blockAt panics in the name of call if there is no block.
 func (h *Heap) blockAt(call string, s *small.Span, p unsafe.Pointer) []byte {
 	addr := uintptr(p)
 	switch {

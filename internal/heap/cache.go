@@ -1,8 +1,8 @@
 // Caches: the free blocks that each processor keeps.
 //
-// A cache consists of a small.Cache with the magazines and a largeCache with the kept runs. It is
-// off-heap, and the slot of its processor points to it. Only the goroutine that holds the slot uses
-// the cache: see package pin.
+// A cache has the magazines, the kept runs and the countdown of a processor. It is off-heap, and
+// the processor's slot points to it. Only the goroutine that holds the slot uses the cache: see
+// package pin.
 //
 // # Draining
 //
@@ -28,26 +28,26 @@ import (
 )
 
 type cache struct {
-	small.Cache
-	left  int64 // bytes until the countdown to the next watched block ends
-	large largeCache
+	small.Magazines
+	left int64 // bytes until the countdown to the next watched block ends
+	runs keptRuns
 }
 
 const (
 	cacheBytes = unsafe.Sizeof(cache{})
-	_          = -unsafe.Offsetof(cache{}.Cache) // offset 0: the assembly relies on it
+	_          = -unsafe.Offsetof(cache{}.Magazines) // offset 0: the assembly relies on it
 )
 
-// noCache is the entry of a slot without a cache. It has no block and no room, so the fast paths
+// noCache is the value of a slot without a cache. It has no block and no room, so the fast paths
 // need no test for it. It is never written after init.
 var noCache cache
 
 func init() { noCache.clear() }
 
 func (c *cache) clear() {
-	c.Cache.Clear()
+	c.Magazines.Clear()
 	c.left = watch.Gap()
-	c.large = largeCache{}
+	c.runs = keptRuns{}
 }
 
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
@@ -103,10 +103,10 @@ func (t *caches) enter() (slot int) {
 var chooseSlot atomic.Pointer[func(t *caches) (slot int)]
 
 // Hold is enter for the exchange of package small.
-func (t *caches) Hold() (slot int, c *small.Cache) {
+func (t *caches) Hold() (slot int, c *small.Magazines) {
 	slot = t.enter()
-	if e := t.Entry(slot); e != &noCache {
-		c = &e.Cache
+	if e := t.Value(slot); e != &noCache {
+		c = &e.Magazines
 	}
 	return slot, c
 }
@@ -121,7 +121,7 @@ func (t *caches) add(slot int) {
 		}
 		c := cacheAt(addr)
 		c.clear()
-		c.large.most, c.large.longest = mostLarge(t.pages)
+		c.runs.most, c.runs.longest = mostKept(t.pages)
 		return c
 	})
 }
@@ -155,8 +155,8 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 func (t *caches) empty(c *cache) {
 	slot := t.enter()
 	t.Leave(slot)
-	t.small.Flush(&c.Cache, slot)
-	for _, at := range c.large.stacks {
+	t.small.Flush(&c.Magazines, slot)
+	for _, at := range c.runs.stacks {
 		t.pages.FreeRuns(at)
 	}
 	c.clear()
@@ -170,7 +170,7 @@ func (t *caches) exist() bool { return t.Any(nil) }
 func (t *caches) count(n *[small.NumClasses]int) (large pages.LargeCount) {
 	t.Each(func(c *cache) {
 		c.Count(n)
-		kept := c.large.count()
+		kept := c.runs.count()
 		large.Blocks += kept.Blocks
 		large.Bytes += kept.Bytes
 	})

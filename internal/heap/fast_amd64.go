@@ -77,15 +77,15 @@ const (
 	entryAddr      = unsafe.Offsetof(small.Entry{}.Addr)
 	entryStatus    = unsafe.Offsetof(small.Entry{}.Status)
 	entrySize      = unsafe.Sizeof(small.Entry{})
-	cacheTops      = small.CacheTops
-	cacheEnds      = small.CacheEnds
-	cacheSpareTops = small.CacheSpareTops
-	cacheSpareEnds = small.CacheSpareEnds
+	tops           = small.Tops
+	ends           = small.Ends
+	spareTops      = small.SpareTops
+	spareEnds      = small.SpareEnds
 	sentinelStatus = small.SentinelStatus
 	pageShift      = pages.PageShift
 	countdownExtra = watch.CountdownExtra
 
-	firstBase    = pages.FirstBase
-	firstUsed    = pages.FirstUsed
-	firstEntries = pages.FirstEntries
+	firstBase  = pages.FirstBase
+	firstUsed  = pages.FirstUsed
+	firstWords = pages.FirstWords
 )

@@ -35,7 +35,7 @@ near: \
 	JAE  none \
 	MOVQ R8, status \
 	SHRQ $const_pageShift, status \
-	MOVQ freehold·addresses+const_firstEntries(SB), R11 \
+	MOVQ freehold·addresses+const_firstWords(SB), R11 \
 	MOVQ (R11)(status*8), status \
 	XORQ mapID, status \
 	TESTL $const_mapHeapMask, status \
@@ -66,27 +66,27 @@ near: \
 // PUSH frees the block at addr onto the loaded magazine of its class. It jumps to full if there is
 // no room; from there ROOM jumps back to put. It sets R11 to the top.
 #define PUSH(cache, addr, status, class, put, full) \
-	MOVQ const_cacheTops(cache)(class*8), R11 \
-	CMPQ R11, const_cacheEnds(cache)(class*8) \
+	MOVQ const_tops(cache)(class*8), R11 \
+	CMPQ R11, const_ends(cache)(class*8) \
 	JEQ  full \
 put: \
 	MOVW $const_freeDirty, (status) \
 	MOVQ addr, const_entryAddr(R11) \
 	MOVQ status, const_entryStatus(R11) \
 	ADDQ $const_entrySize, R11 \
-	MOVQ R11, const_cacheTops(cache)(class*8)
+	MOVQ R11, const_tops(cache)(class*8)
 
 // ROOM swaps the magazines of a class and jumps back to put. It jumps to none if the spare is full
 // too. It changes R12, R13 and DX.
 #define ROOM(cache, class, put, none) \
-	MOVQ const_cacheSpareTops(cache)(class*8), R12 \
-	MOVQ const_cacheSpareEnds(cache)(class*8), R13 \
+	MOVQ const_spareTops(cache)(class*8), R12 \
+	MOVQ const_spareEnds(cache)(class*8), R13 \
 	CMPQ R12, R13 \
 	JEQ  none \
-	MOVQ const_cacheEnds(cache)(class*8), DX \
-	MOVQ R11, const_cacheSpareTops(cache)(class*8) \
-	MOVQ DX, const_cacheSpareEnds(cache)(class*8) \
-	MOVQ R13, const_cacheEnds(cache)(class*8) \
+	MOVQ const_ends(cache)(class*8), DX \
+	MOVQ R11, const_spareTops(cache)(class*8) \
+	MOVQ DX, const_spareEnds(cache)(class*8) \
+	MOVQ R13, const_ends(cache)(class*8) \
 	MOVQ R12, R11 \
 	JMP  put
 
@@ -121,7 +121,7 @@ put: \
 	SHRQ $3, R8 \
 	LEAQ freehold·classOf(SB), R10 \
 	MOVBLZX (R10)(R8*1), R8 \
-	MOVQ const_cacheTops(cache)(R8*8), R10 \
+	MOVQ const_tops(cache)(R8*8), R10 \
 	MOVQ (const_entryStatus-const_entrySize)(R10), R11 \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
@@ -134,18 +134,18 @@ put: \
 	LEAQ freehold·sentinel+const_sentinelStatus(SB), R13 \
 	CMPQ R11, R13 \
 	JNE  none \
-	MOVQ const_cacheSpareTops(cache)(R8*8), R13 \
+	MOVQ const_spareTops(cache)(R8*8), R13 \
 	MOVQ (const_entryStatus-const_entrySize)(R13), R11 \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
 	JCS  none \
-	MOVQ R10, const_cacheSpareTops(cache)(R8*8) \
-	MOVQ R13, const_cacheTops(cache)(R8*8) \
+	MOVQ R10, const_spareTops(cache)(R8*8) \
+	MOVQ R13, const_tops(cache)(R8*8) \
 	MOVQ R13, R10 \
-	MOVQ const_cacheEnds(cache)(R8*8), R13 \
-	MOVQ const_cacheSpareEnds(cache)(R8*8), DX \
-	MOVQ R13, const_cacheSpareEnds(cache)(R8*8) \
-	MOVQ DX, const_cacheEnds(cache)(R8*8) \
+	MOVQ const_ends(cache)(R8*8), R13 \
+	MOVQ const_spareEnds(cache)(R8*8), DX \
+	MOVQ R13, const_spareEnds(cache)(R8*8) \
+	MOVQ DX, const_ends(cache)(R8*8) \
 	JMP  take
 
 // COUNT counts down to the next watched block by the BX bytes and the extra bytes of each block. If
@@ -163,7 +163,7 @@ put: \
 	MOVW BX, (R11) \
 	MOVQ (const_entryAddr-const_entrySize)(R10), AX \
 	SUBQ $const_entrySize, R10 \
-	MOVQ R10, const_cacheTops(cache)(R8*8)
+	MOVQ R10, const_tops(cache)(R8*8)
 
 // BLOCK returns the BX bytes at AX without an error.
 #define BLOCK \

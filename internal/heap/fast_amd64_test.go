@@ -40,7 +40,7 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 				}
 			},
 			Serve: func(slot int) bool {
-				c := h.caches.Entry(slot)
+				c := h.caches.Value(slot)
 				if e, _ := c.Peek(class); e.Addr == 0 {
 					return false
 				}
@@ -66,7 +66,7 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so the heap has one cache
 	h := newHeap(t, Options{Decay: never})
-	ofHeap := func() *cache { return h.caches.Entry(0) }
+	ofHeap := func() *cache { return h.caches.Value(0) }
 	alloc := func(f *functions, zero bool) []byte { b, _ := f.Alloc(h, 64, 8, zero, 0); return b }
 	t.Run("heap", func(t *testing.T) {
 		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.free(h, b, 0) })
@@ -132,7 +132,7 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 		take(&idle, 0, tt.taken)
 		e, _ := c.Peek(class)
 		if e.Addr == 0 {
-			spare := *(*uintptr)(unsafe.Add(unsafe.Pointer(c), small.CacheSpareTops+uintptr(class)*unsafe.Sizeof(uintptr(0))))
+			spare := *(*uintptr)(unsafe.Add(unsafe.Pointer(c), small.SpareTops+uintptr(class)*unsafe.Sizeof(uintptr(0))))
 			e = (*small.Entry)(vm.Pointer(spare - unsafe.Sizeof(small.Entry{})))
 		}
 		*small.StatusAt(e.Status) = tt.status

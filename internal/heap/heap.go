@@ -34,7 +34,7 @@
 //	reclaim.go                         gives memory back before it refuses a request
 //	stats.go                           figures
 //	cache.go                           the caches of all slots
-//	largecache.go                      the kept runs of one cache
+//	keptruns.go                        the kept runs of one cache
 //	misuse.go, watched.go, registry.go messages, watched blocks, open heaps
 //
 // # Locks

@@ -9,7 +9,7 @@
 //	                                      +-- FreeBlock: the page heap takes the run
 //
 // Each call tries the upper branch first. The functions before tryLarge and freeLarge are in
-// alloc.go, the kept runs in largecache.go, and AllocBlock and FreeBlock in package pages.
+// alloc.go, the kept runs in keptruns.go, and AllocBlock and FreeBlock in package pages.
 // FreePointer reaches the leaf by keepRunAt. tryLarge calls takeRun only while package watch counts
 // down. allocLarge calls newLarge in withReclaim.
 
@@ -47,17 +47,17 @@ type runFunctions struct {
 //go:noinline
 //go:nocheckptr
 func allocRunLeaf(h *Heap, size, align int, _, at uintptr) unsafe.Pointer {
-	c := h.caches.Entry(pin.SlotAt(at))
+	c := h.caches.Value(pin.SlotAt(at))
 	if c == nil { // of the zero Heap
 		return nil
 	}
-	s := c.large.find(uintptr(size), uintptr(align))
+	s := c.runs.find(uintptr(size), uintptr(align))
 	left := c.after(size)
 	if s == nil || left < 0 {
 		return nil
 	}
 	c.left = left
-	return c.large.take(s, uintptr(size))
+	return c.runs.take(s, uintptr(size))
 }
 
 //go:nosplit
@@ -68,11 +68,11 @@ func freeRunLeaf(h *Heap, addr uintptr, size int, _, at uintptr) bool {
 	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
 		return false
 	}
-	c := h.caches.Entry(pin.SlotAt(at))
-	if !c.large.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
+	c := h.caches.Value(pin.SlotAt(at))
+	if !c.runs.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
 		return false
 	}
-	c.large.keep(s)
+	c.runs.keep(s)
 	return true
 }
 
@@ -117,18 +117,18 @@ func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 func (h *Heap) takeRun(r *request) unsafe.Pointer {
 	slot := h.caches.enter()
 	defer h.caches.Leave(slot)
-	c := h.caches.Entry(slot)
+	c := h.caches.Value(slot)
 	if c == nil { // of the zero Heap
 		return nil
 	}
-	s := c.large.find(uintptr(r.size), uintptr(r.align))
+	s := c.runs.find(uintptr(r.size), uintptr(r.align))
 	if s == nil {
 		return nil
 	}
 	if r.counts {
 		r.due = c.due(r.size)
 	}
-	return c.large.take(s, uintptr(r.size))
+	return c.runs.take(s, uintptr(r.size))
 }
 
 // allocLarge allocates a run. It panics for bad arguments.
@@ -193,18 +193,18 @@ func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxKeptPages {
 		return false
 	}
-	most, longest := mostLarge(&h.pages)
+	most, longest := mostKept(&h.pages)
 	if longest == 0 {
 		return false
 	}
 	slot := h.caches.enter()
-	c := h.caches.Entry(slot)
+	c := h.caches.Value(slot)
 	if c != &noCache {
-		c.large.most, c.large.longest = most, longest
+		c.runs.most, c.runs.longest = most, longest
 	}
-	evicted := c.large.evict(s.Pages())
-	if kept = c.large.hasRoom(s.Pages()) && s.Claim(addr, uintptr(len(b))); kept {
-		c.large.keep(s)
+	evicted := c.runs.evict(s.Pages())
+	if kept = c.runs.hasRoom(s.Pages()) && s.Claim(addr, uintptr(len(b))); kept {
+		c.runs.keep(s)
 	}
 	h.caches.Leave(slot)
 	if c == &noCache {

@@ -90,7 +90,7 @@ func allocLeaf(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointe
 		return allocMissed(h, size, align, zero, at)
 	}
 	class := small.ClassOf(size, align)
-	c := h.caches.EntryAt(slot)
+	c := h.caches.ValueAt(slot)
 	e, was := c.Peek(class)
 	left := c.after(size)
 	if !small.IsFree(was) || left < 0 {
@@ -122,7 +122,7 @@ func freeLeaf(h *Heap, b []byte, at uintptr) bool {
 	if !h.caches.Has(slot) {
 		return freeMissed(h, b, at)
 	}
-	c := h.caches.EntryAt(slot)
+	c := h.caches.ValueAt(slot)
 	top, ok := c.Room(class)
 	if !ok {
 		return freeMissed(h, b, at)
@@ -148,7 +148,7 @@ func freePointerLeaf(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	if !h.caches.Has(slot) {
 		return freePointerMissed(h, p, 0, 0, at)
 	}
-	c := h.caches.EntryAt(slot)
+	c := h.caches.ValueAt(slot)
 	top, ok := c.Room(class)
 	if !ok {
 		return freePointerMissed(h, p, 0, 0, at)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// There may be more heaps than numbers for page map entries. Heaps without a number work too, and
+// There may be more heaps than numbers for page page words. Heaps without a number work too, and
 // detect the blocks of other heaps.
 func TestManyHeaps(t *testing.T) {
 	var heaps []*Heap

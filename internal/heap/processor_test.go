@@ -53,7 +53,7 @@ func (p *processor) slow(f func()) {
 	f()
 }
 
-func (p *processor) cache() *cache { return p.h.caches.Entry(p.slot) }
+func (p *processor) cache() *cache { return p.h.caches.Value(p.slot) }
 
 func (p *processor) Alloc(size, align int, zero bool) (b []byte, err error) {
 	slot := p.enter()

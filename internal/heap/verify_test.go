@@ -21,10 +21,10 @@ func (h *Heap) verify() error {
 		if cacheErr := c.Verify(n.Object); cacheErr != nil {
 			err = cacheErr
 		}
-		if largeErr := c.large.verify(h.pages.ID); largeErr != nil {
+		if largeErr := c.runs.verify(h.pages.ID); largeErr != nil {
 			err = largeErr
 		}
-		kept += c.large.count().Blocks
+		kept += c.runs.count().Blocks
 	})
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (h *Heap) verify() error {
 }
 
 // verify verifies the runs of a cache of owner's.
-func (l *largeCache) verify(owner uint32) error {
+func (l *keptRuns) verify(owner uint32) error {
 	n, held := uintptr(0), uintptr(0)
 	for i, at := range l.stacks {
 		for ; at != 0; at = pages.SpanPtr(at).Next {

@@ -18,7 +18,7 @@ package pages
 import "github.com/freehold-go/freehold/internal/vm"
 
 const (
-	tableBytes = SegmentBytes / PageBytes * (WordBytes + mapEntryBytes) // a segment's words
+	tableBytes = SegmentBytes / PageBytes * (WordBytes + pageWordBytes) // a segment's words
 	heldBytes  = SegmentBytes/PageBytes/8 + ownerBytes + 1              // its part of the other tables, until Close
 	ownerBytes = 4
 )
@@ -61,7 +61,7 @@ func (p *Heap) dropTables(s *Span) {
 		return
 	}
 	// The words of unit bytes fill whole system pages in both tables.
-	unit := max(SegmentBytes, vm.PageBytes()/min(WordBytes, mapEntryBytes)*PageBytes)
+	unit := max(SegmentBytes, vm.PageBytes()/min(WordBytes, pageWordBytes)*PageBytes)
 	r := Addresses.RegionOf(s.Base)
 	// The words of the first and the last page are in use.
 	first, last := s.Base-r.Base, s.End()-PageBytes-r.Base
@@ -85,8 +85,8 @@ func (p *Heap) dropWords(r *region, at, size uintptr) {
 	if _, _, err := Decommit(r.pages+r.pageIndex(at)*WordBytes, n*WordBytes); err != nil {
 		return
 	}
-	if r.mapEntries != 0 {
-		if _, _, err := Decommit(r.mapEntries+r.pageIndex(at)*mapEntryBytes, n*mapEntryBytes); err != nil {
+	if r.pageWords != 0 {
+		if _, _, err := Decommit(r.pageWords+r.pageIndex(at)*pageWordBytes, n*pageWordBytes); err != nil {
 			return
 		}
 	}

@@ -43,7 +43,7 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 		return
 	}
 	r := Addresses.RegionOf(from) // only now: reading a word gives it a page
-	for name, table := range map[string]uintptr{"page words": r.pages, "entries": r.mapEntries} {
+	for name, table := range map[string]uintptr{"spans": r.pages, "page words": r.pageWords} {
 		first, last := table+r.pageIndex(from)*8, table+r.pageIndex(to)*8
 		first &^= vm.PageBytes() - 1
 		pages := make([]byte, RoundUp(last-first, vm.PageBytes())/vm.PageBytes())

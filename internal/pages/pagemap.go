@@ -10,8 +10,8 @@
 // The pages inside free runs and large blocks have no word to write, so taking and
 // freeing one costs the same at any length.
 //
-// The table entries holds one word for each page of a block run, chosen by the layer above.
-// Other pages have entry 0.
+// The table pageWords holds a page word for each page of a block run, chosen by the layer above.
+// Other pages have page word 0.
 //
 // # Readers without a lock
 //
@@ -22,7 +22,7 @@
 //
 // Only misuse, such as a double free, reads words while they change:
 //
-//   - An entry is one atomic word, so it is whole or absent.
+//   - A page word is one atomic word, so it is whole or absent.
 //   - A span that was read before unpublish cleared the word may describe another run by now.
 //     Detection is best effort then.
 //   - Free and Resize claim a large block first: see Span.Claim. The layer above does so
@@ -36,11 +36,11 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-const mapEntryBytes = 8
+const pageWordBytes = 8
 
-// MapEntry returns the entry of the page at off, an offset into r.
-func (r *region) MapEntry(off uintptr) *uint64 {
-	return (*uint64)(vm.NonNil(r.mapEntries + off>>PageShift*mapEntryBytes))
+// PageWord returns the page word of the page at off, an offset into r.
+func (r *region) PageWord(off uintptr) *uint64 {
+	return (*uint64)(vm.NonNil(r.pageWords + off>>PageShift*pageWordBytes))
 }
 
 // setPages sets the word in pages of each page of s.
@@ -51,15 +51,15 @@ func (s *Span) setPages(to *Span) {
 	}
 }
 
-// setMapEntries sets the entry of page i of s to first + i*step. It is a no-op if the region
-// has no entries.
-func (s *Span) setMapEntries(first, step uint64) {
+// setPageWords sets the page word of page i of s to first + i*step. It is a no-op if the region
+// has none.
+func (s *Span) setPageWords(first, step uint64) {
 	r := Addresses.RegionOf(s.Base)
-	if r.mapEntries == 0 {
+	if r.pageWords == 0 {
 		return
 	}
 	for i := range s.pages {
-		atomic.StoreUint64(r.MapEntry(s.Base-r.Base+i*PageBytes), first+uint64(i)*step)
+		atomic.StoreUint64(r.PageWord(s.Base-r.Base+i*PageBytes), first+uint64(i)*step)
 	}
 }
 
@@ -72,15 +72,15 @@ func (p *Heap) publishLarge(s *Span, size uintptr, align uint8) {
 	p.large.Bytes += s.Bytes()
 }
 
-// PublishBlocks makes a taken run a block run and sets the words of all its pages. The entry of
-// page i is first + i*step; if first is 0, there are no entries. No block of the run has been
+// PublishBlocks makes a taken run a block run and sets the words of all its pages. The page
+// word of page i is first + i*step; if first is 0, there are none. No block of the run has been
 // handed out yet.
 func (p *Heap) PublishBlocks(s *Span, first, step uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Kind = BlockRun
 	if first != 0 {
-		s.setMapEntries(first, step)
+		s.setPageWords(first, step)
 	}
 	s.setPages(s)
 }
@@ -94,7 +94,7 @@ func (p *Heap) unpublish(s *Span) {
 		p.large.Bytes -= s.Bytes()
 		*Addresses.RegionOf(s.Base).page(s.Base) = nil
 	case BlockRun:
-		s.setMapEntries(0, 0)
+		s.setPageWords(0, 0)
 		s.setPages(nil)
 	}
 }

@@ -5,15 +5,15 @@
 // back to the system: a Go variable that still held one would kill the process once Go's own
 // heap grew there. Heaps take segments from a region and return them when they are closed:
 //
-//	region   |<-- used: segments handed out so far -->|<-- not accessible -->|
-//	         | segment 4 MiB | segment 64 MiB | ...   |
-//	pages    a word per page: its span, or nil; see pagemap.go
-//	entries  another, for Free; in the first region only
-//	dirty    a bit per page: it may hold memory and need not read zero
-//	owners   a word per 4 MiB: the ID of the heap that has taken it, or 0
-//	charges  a byte per 4 MiB: see maptables.go
+//	region     |<-- used: segments handed out so far -->|<-- not accessible -->|
+//	           | segment 4 MiB | segment 64 MiB | ...   |
+//	pages      a word per page: its span, or nil; see pagemap.go
+//	pageWords  another, for Free; in the first region only
+//	dirty      a bit per page: it may hold memory and need not read zero
+//	owners     a word per 4 MiB: the ID of the heap that has taken it, or 0
+//	charges    a byte per 4 MiB: see maptables.go
 //
-// The table entries of used addresses are always accessible. So readers without a lock may look
+// The words of used addresses are always accessible. So readers without a lock may look
 // up any address below used.
 
 package pages
@@ -44,14 +44,14 @@ const (
 // read without it. The other fields are set before used first grows, and used is atomic, so a
 // reader that finds an address below used sees them.
 type region struct {
-	Base       uintptr
-	Size       uintptr
-	used       atomic.Uintptr
-	pages      uintptr
-	mapEntries uintptr // 0 if the region has none
-	dirty      Bitmap
-	owners     uintptr
-	charges    uintptr
+	Base      uintptr
+	Size      uintptr
+	used      atomic.Uintptr
+	pages     uintptr
+	pageWords uintptr // 0 if the region has none
+	dirty     Bitmap
+	owners    uintptr
+	charges   uintptr
 }
 
 // A Space is the set of regions. The first suffices for nearly every process and needs no
@@ -77,9 +77,9 @@ var Addresses Space
 
 // For the assembly.
 const (
-	FirstBase    = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.Base)
-	FirstUsed    = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.used)
-	FirstEntries = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.mapEntries)
+	FirstBase  = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.Base)
+	FirstUsed  = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.used)
+	FirstWords = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.pageWords)
 )
 
 var (
@@ -95,17 +95,17 @@ func (s *Space) startFirst() {
 	}
 }
 
-// reserve makes r a region of size bytes. If withEntries is set, it has page map entries.
-func (r *region) reserve(size uintptr, withEntries bool) error {
+// reserve makes r a region of size bytes. If withPageWords is set, it has page words.
+func (r *region) reserve(size uintptr, withPageWords bool) error {
 	tables := uintptr(0)
 	table := func(bytes uintptr) (at uintptr) {
 		at = tables
 		tables += RoundUp(bytes, vm.PageBytes())
 		return at
 	}
-	pages, entries := table(size/PageBytes*WordBytes), uintptr(0)
-	if withEntries {
-		entries = table(size / PageBytes * mapEntryBytes)
+	pages, words := table(size/PageBytes*WordBytes), uintptr(0)
+	if withPageWords {
+		words = table(size / PageBytes * pageWordBytes)
 	}
 	dirty, owners := table(size/PageBytes/8), table(size/SegmentBytes*ownerBytes)
 	charges := table(size / SegmentBytes)
@@ -118,8 +118,8 @@ func (r *region) reserve(size uintptr, withEntries bool) error {
 	}
 	r.pages, r.dirty, r.owners = at+pages, Bitmap(at+dirty), at+owners
 	r.charges = at + charges
-	if withEntries {
-		r.mapEntries = at + entries
+	if withPageWords {
+		r.pageWords = at + words
 	}
 	r.Base, r.Size = at+tables, size
 	return nil
@@ -144,8 +144,8 @@ func (r *region) open(size uintptr) error {
 	if err := commit(r.pages, perSegment*WordBytes); err != nil {
 		return err
 	}
-	if r.mapEntries != 0 {
-		if err := commit(r.mapEntries, perSegment*mapEntryBytes); err != nil {
+	if r.pageWords != 0 {
+		if err := commit(r.pageWords, perSegment*pageWordBytes); err != nil {
 			return err
 		}
 	}
@@ -335,8 +335,8 @@ func (s *Space) give(addr, size uintptr) {
 		r.dirty.ClearRange(r.pageIndex(addr), size/PageBytes)
 	}
 	zeroByDropping(uintptr(unsafe.Pointer(r.page(addr))), size/PageBytes*WordBytes, vm.PageBytes())
-	if r.mapEntries != 0 {
-		zeroByDropping(uintptr(unsafe.Pointer(r.MapEntry(addr-r.Base))), size/PageBytes*mapEntryBytes, vm.PageBytes())
+	if r.pageWords != 0 {
+		zeroByDropping(uintptr(unsafe.Pointer(r.PageWord(addr-r.Base))), size/PageBytes*pageWordBytes, vm.PageBytes())
 	}
 	clearBytes(uintptr(unsafe.Pointer(r.charged(addr))), size/SegmentBytes)
 

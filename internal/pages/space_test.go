@@ -76,13 +76,13 @@ func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
 	r := &s.First
 	for off := uintptr(0); off < SegmentBytes; off += PageBytes {
 		*r.page(addr + off) = &Span{}
-		*r.MapEntry(off) = ^uint64(0)
+		*r.PageWord(off) = ^uint64(0)
 	}
 	r.dirty.SetRange(0, SegmentBytes/PageBytes)
 	s.give(addr, SegmentBytes)
 	for off := uintptr(0); off < SegmentBytes; off += PageBytes {
-		if *r.page(addr + off) != nil || *r.MapEntry(off) != 0 {
-			t.Fatalf("page %d: word %p, tag %#x", off/PageBytes, *r.page(addr + off), *r.MapEntry(off))
+		if *r.page(addr + off) != nil || *r.PageWord(off) != 0 {
+			t.Fatalf("page %d: word %p, tag %#x", off/PageBytes, *r.page(addr + off), *r.PageWord(off))
 		}
 	}
 	if n := r.dirty.Count(0, SegmentBytes/PageBytes); n != 0 || *r.Owner(addr) != 0 {
@@ -100,9 +100,9 @@ func TestRegionIsOneReservation(t *testing.T) {
 		return nil
 	})
 	defer restore()
-	for _, withEntries := range []bool{false, true} {
+	for _, withPageWords := range []bool{false, true} {
 		reserved = 0
-		if err := new(region).reserve(SegmentBytes, withEntries); err != nil || reserved != 1 {
+		if err := new(region).reserve(SegmentBytes, withPageWords); err != nil || reserved != 1 {
 			t.Errorf("%d reservations, %v", reserved, err)
 		}
 	}

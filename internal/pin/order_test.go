@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 
-// A Drain takes no entry while Each is under way.
+// A Drain takes no value while Each is under way.
 func TestDrainWaitsForEach(t *testing.T) {
 	var none byte
 	table := New[Table[byte]]()
@@ -20,15 +20,15 @@ func TestDrainWaitsForEach(t *testing.T) {
 			table.Drain(nil, func([]*byte) {})
 			drained <- true
 		}()
-		if !await.Lock("takeAll", drained) || table.At(0).Entry() == &none {
-			t.Error("an entry was taken during Each")
+		if !await.Lock("takeAll", drained) || table.At(0).Value() == &none {
+			t.Error("a value was taken during Each")
 		}
 	})
 	<-drained
 }
 
-// A slot's holder may take the entry while a Drain looks at it. Then the Drain gets neither this
-// entry nor another one in its place.
+// A slot's holder may take the value while a Drain looks at it. Then the Drain gets neither this
+// value nor another one in its place.
 func TestEntryThatItsHolderTookFirst(t *testing.T) {
 	var none byte
 	table := New[Table[byte]]()
@@ -40,15 +40,15 @@ func TestEntryThatItsHolderTookFirst(t *testing.T) {
 		return true
 	}, func(taken []*byte) {
 		if len(taken) != 0 {
-			t.Errorf("Drain has %d entries of a table without one", len(taken))
+			t.Errorf("Drain has %d values of a table without one", len(taken))
 		}
 	})
 	if took == &none {
-		t.Error("the holder has not got its entry")
+		t.Error("the holder has not got its value")
 	}
 }
 
-// match is not called with none, since none is not an entry.
+// match is not called with none, since none is not a value.
 func TestMatchIsNotAskedAboutNone(t *testing.T) {
 	var none byte
 	table := New[Table[byte]]()

@@ -6,7 +6,7 @@
 //go:build !race && !freehold_portable && !asan
 
 // Package pin provides per-processor data (per-P caches). A [Table] has a slot for each
-// processor. One goroutine at a time holds a slot, and only it uses the slot's entry.
+// processor. One goroutine at a time holds a slot, and only it uses the slot's value.
 //
 // While a goroutine holds a slot it must not block, allocate on the Go heap, panic, take a lock,
 // hold a second slot or touch memory that may fault. Slow paths are a loop of enter, try, leave,

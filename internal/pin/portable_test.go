@@ -48,7 +48,7 @@ func TestEachHoldsAllSlots(t *testing.T) {
 		}
 	})
 	if calls != 1 {
-		t.Errorf("%d calls for one entry", calls)
+		t.Errorf("%d calls for one value", calls)
 	}
 	for i := range table.locks {
 		if !table.locks[i].TryLock() {

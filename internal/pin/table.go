@@ -5,25 +5,25 @@
 //	                                    e    none          e    none    e
 //	|<----------------------- O ----------------------------->|
 //
-// Each entry e is used by its slot's holder alone.
+// Each value e is used by its slot's holder alone.
 //
 // A Table and its first slots are the end of an object O. On larger machines [New] allocates the
-// other slots behind O. So an entry is at a constant offset from O, with no pointer to load, and
-// assembly finds the entry of a first slot without the length: one more load in each call would
+// other slots behind O. So a value is at a constant offset from O, with no pointer to load, and
+// assembly finds the value of a first slot without the length: one more load in each call would
 // show in BenchmarkPair of package pool.
 //
-// Install puts an entry into any empty slot. Take, by the slot's holder, and Drain, from all
-// slots, remove entries.
+// Install puts a value into any empty slot. Take, by the slot's holder, and Drain, from all
+// slots, remove values.
 //
-// # Why no goroutine uses an entry that Drain has taken
+// # Why no goroutine uses a value that Drain has taken
 //
-// A holder loads the entry of its slot after Enter and does not use it after Leave. Drain forbids
-// new entries, swaps each entry for none, and Waits. In the order of these atomic operations, the
+// A holder loads the value of its slot after Enter and does not use it after Leave. Drain forbids
+// new values, swaps each value for none, and Waits. In the order of these atomic operations, the
 // load comes
 //
-//   - after the swap: it finds none, or an entry that was installed later, which is another one.
+//   - after the swap: it finds none, or a value that was installed later, which is another one.
 //   - or before the swap: then Enter came before Wait, which returns after Leave. All that the
-//     holder did with the entry happens before that.
+//     holder did with the value happens before that.
 //
 // If slots are locks, Wait is correct because it takes each lock once. If goroutines are pinned,
 // it is correct because it stops the world: the runtime stops a processor only where its goroutine
@@ -39,10 +39,10 @@
 // Assembly and leaves hold a slot from their load of the processor's number until they return, or
 // call or jump to another function. In between the goroutine stays on its processor (runtime.go
 // says why), and a stop of the world, by Wait, ReadMemStats or the collector, waits for it. The
-// collector does not scan their registers, and need not: the table keeps the entry alive, and
+// collector does not scan their registers, and need not: the table keeps the value alive, and
 // after the swap Drain does. They store no Go pointer, so they need no write barrier.
 //
-// Take needs no Wait: only its caller may use the entry.
+// Take needs no Wait: only its caller may use the value.
 
 package pin
 
@@ -53,7 +53,7 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// A Table has a slot for each processor, with an entry or empty. It is the last field of an object
+// A Table has a slot for each processor, with a value or empty. It is the last field of an object
 // that [New] made, and Init makes it ready. In any other object it has no slots, and first is all
 // nil. It must not be copied.
 //
@@ -62,7 +62,7 @@ import (
 //
 // mu is held while the function given to Install runs, but not during the function given to Drain.
 type Table[T any] struct {
-	none *T // the entry of empty slots
+	none *T // the value of empty slots
 	Holders
 
 	mu     lockrank.Mutex[lockrank.Caches] // guards drains, and stores into slots
@@ -101,7 +101,7 @@ const (
 )
 
 // newWith returns a zero O with More behind it. More is an array of pointers, so the collector
-// finds the entries.
+// finds the values.
 func newWith[O, More any]() *O {
 	return &new(struct {
 		object O
@@ -109,18 +109,18 @@ func newWith[O, More any]() *O {
 	}).object
 }
 
-// A Slot holds an entry or is empty. It is part of a Table.
-type Slot[T any] struct{ entry atomic.Pointer[T] }
+// A Slot holds a value or is empty. It is part of a Table.
+type Slot[T any] struct{ value atomic.Pointer[T] }
 
-// Entry returns the slot's entry. The caller holds the slot.
-func (s *Slot[T]) Entry() *T { return s.entry.Load() }
+// Value returns the slot's value. The caller holds the slot.
+func (s *Slot[T]) Value() *T { return s.value.Load() }
 
-// Init makes all slots empty. The entry of an empty slot is none, a sentinel that is never
+// Init makes all slots empty. The value of an empty slot is none, a sentinel that is never
 // written.
 func (t *Table[T]) Init(none *T) {
 	t.none = none
 	for i := range t.Len() {
-		t.At(i).entry.Store(none)
+		t.At(i).value.Store(none)
 	}
 }
 
@@ -143,51 +143,51 @@ func (t *Table[T]) Slot(slot int) *Slot[T] {
 	return nil
 }
 
-// Entry returns the entry of a slot that the caller holds, or none beyond the table.
-func (t *Table[T]) Entry(slot int) *T {
+// Value returns the value of a slot that the caller holds, or none beyond the table.
+func (t *Table[T]) Value(slot int) *T {
 	if t.Has(slot) {
-		return t.EntryAt(slot)
+		return t.ValueAt(slot)
 	}
 	return t.none
 }
 
-// EntryAt is At and Entry in one, for leaves: with -N each call to be inlined takes stack space.
+// ValueAt is At and Value in one, for leaves: with -N each call to be inlined takes stack space.
 // The table has the slot, and the caller holds it.
-func (t *Table[T]) EntryAt(slot int) *T {
-	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(slot)*unsafe.Sizeof(Slot[T]{}))).entry.Load()
+func (t *Table[T]) ValueAt(slot int) *T {
+	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(slot)*unsafe.Sizeof(Slot[T]{}))).value.Load()
 }
 
 // Install puts the result of create into a slot, and reports whether it did. It does nothing if s
-// is nil or has an entry, if create returns nil, or during a Drain. The caller holds no slot.
+// is nil or has a value, if create returns nil, or during a Drain. The caller holds no slot.
 func (t *Table[T]) Install(s *Slot[T], create func() *T) bool {
 	if s == nil {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.drains > 0 || s.entry.Load() != t.none {
+	if t.drains > 0 || s.value.Load() != t.none {
 		return false
 	}
 	e := create()
 	if e == nil {
 		return false
 	}
-	s.entry.Store(e)
+	s.value.Store(e)
 	return true
 }
 
-// Take empties a slot that the caller holds and returns its entry, or none.
+// Take empties a slot that the caller holds and returns its value, or none.
 func (t *Table[T]) Take(slot int) *T {
 	if s := t.Slot(slot); s != nil {
-		return s.entry.Swap(t.none)
+		return s.value.Swap(t.none)
 	}
 	return t.none
 }
 
-// Drain empties the slots with entries that match, or all if match is nil. It waits until no
-// goroutine uses the entries any more, and calls f with them. Install does nothing until f
-// returns. The caller holds no slot. Holders may change their entries while match reads them.
-// With pinned goroutines Drain stops the world, even without entries, unless it can share a stop.
+// Drain empties the slots with values that match, or all if match is nil. It waits until no
+// goroutine uses the values any more, and calls f with them. Install does nothing until f
+// returns. The caller holds no slot. Holders may change their values while match reads them.
+// With pinned goroutines Drain stops the world, even without values, unless it can share a stop.
 func (t *Table[T]) Drain(match func(*T) bool, f func(taken []*T)) {
 	t.drain(match, false, f)
 }
@@ -205,16 +205,16 @@ func (t *Table[T]) drain(match func(*T) bool, patient bool, f func(taken []*T)) 
 	f(taken)
 }
 
-// takeAll is the first two steps of Drain: it forbids new entries and swaps the entries.
+// takeAll is the first two steps of Drain: it forbids new values and swaps the values.
 func (t *Table[T]) takeAll(match func(*T) bool) (taken []*T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drains++
 	t.eachSlot(func(s *Slot[T]) {
-		if e := s.entry.Load(); e == t.none || match != nil && !match(e) {
+		if e := s.value.Load(); e == t.none || match != nil && !match(e) {
 			return
 		}
-		if e := s.entry.Swap(t.none); e != t.none {
+		if e := s.value.Swap(t.none); e != t.none {
 			taken = append(taken, e)
 		}
 	})
@@ -227,28 +227,28 @@ func (t *Table[T]) drained() {
 	t.drains--
 }
 
-// Each calls f for each entry. If slots are locks, it holds all of them. Otherwise holders may
-// write to their entries: f must use atomic loads, and gets no consistent snapshot. Drain takes
-// no entry meanwhile.
+// Each calls f for each value. If slots are locks, it holds all of them. Otherwise holders may
+// write to their values: f must use atomic loads, and gets no consistent snapshot. Drain takes
+// no value meanwhile.
 func (t *Table[T]) Each(f func(*T)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all(func() {
 		t.eachSlot(func(s *Slot[T]) {
-			if e := s.entry.Load(); e != t.none {
+			if e := s.value.Load(); e != t.none {
 				f(e)
 			}
 		})
 	})
 }
 
-// Any reports whether an entry matches, or whether there is any if match is nil. It waits for no
+// Any reports whether a value matches, or whether there is any if match is nil. It waits for no
 // holder, so match must use atomic loads.
 func (t *Table[T]) Any(match func(*T) bool) (found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.eachSlot(func(s *Slot[T]) {
-		e := s.entry.Load()
+		e := s.value.Load()
 		found = found || e != t.none && (match == nil || match(e))
 	})
 	return found
@@ -258,7 +258,7 @@ func (t *Table[T]) Any(match func(*T) bool) (found bool) {
 func (t *Table[T]) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.eachSlot(func(s *Slot[T]) { s.entry.Store(t.none) })
+	t.eachSlot(func(s *Slot[T]) { s.value.Store(t.none) })
 }
 
 func (t *Table[T]) eachSlot(f func(*Slot[T])) {

@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// A pair is an entry that shows whether it has one user: its halves are equal between uses.
+// A pair is a value that shows whether it has one user: its halves are equal between uses.
 type pair struct{ a, b int }
 
 var noPair pair
@@ -23,13 +23,13 @@ func newTable() *pin.Table[pair] {
 
 func newPair() *pair { return &pair{} }
 
-// entries returns the entries of the table.
-func entries(t *pin.Table[pair]) (all []*pair) {
+// values returns the values of the table.
+func values(t *pin.Table[pair]) (all []*pair) {
 	t.Each(func(e *pair) { all = append(all, e) })
 	return all
 }
 
-// Once Drain has taken an entry, no goroutine uses it. No entry is lost.
+// Once Drain has taken a value, no goroutine uses it. No value is lost.
 func TestDrainHasTheEntriesToItself(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))))
 	table := newTable()
@@ -42,7 +42,7 @@ func TestDrainHasTheEntriesToItself(t *testing.T) {
 				slot := table.Enter()
 				at := table.Slot(slot)
 				used := false
-				if e := at.Entry(); e != &noPair {
+				if e := at.Value(); e != &noPair {
 					e.a++
 					e.b++
 					used = true
@@ -65,8 +65,8 @@ func TestDrainHasTheEntriesToItself(t *testing.T) {
 			}
 			sum += e.a
 		}
-		if n := len(entries(table)); n != 0 {
-			t.Errorf("%d entries in the table during Drain", n)
+		if n := len(values(table)); n != 0 {
+			t.Errorf("%d values in the table during Drain", n)
 		}
 	}
 	for range 200 {
@@ -77,22 +77,22 @@ func TestDrainHasTheEntriesToItself(t *testing.T) {
 	wg.Wait()
 	table.Drain(nil, collect)
 	if int64(sum) != uses.Load() {
-		t.Errorf("%d uses, %d in the entries", uses.Load(), sum)
+		t.Errorf("%d uses, %d in the values", uses.Load(), sum)
 	}
 }
 
-// Drain forbids entries, takes them, waits, and calls its function, in this order.
+// Drain forbids values, takes them, waits, and calls its function, in this order.
 func TestDrainInOrder(t *testing.T) {
 	table := newTable()
 	own := table.Slot(2)
 	table.Install(table.Slot(1), newPair)
 	table.Install(own, newPair)
 	empty := func(when string) {
-		if table.Entry(1) != &noPair || own.Entry() != &noPair {
-			t.Errorf("%s: an entry is in its slot", when)
+		if table.Value(1) != &noPair || own.Value() != &noPair {
+			t.Errorf("%s: a value is in its slot", when)
 		}
 		if table.Install(table.Slot(1), newPair) || table.Install(own, newPair) {
-			t.Errorf("%s: an entry was installed", when)
+			t.Errorf("%s: a value was installed", when)
 		}
 	}
 	waited := false
@@ -104,26 +104,26 @@ func TestDrainInOrder(t *testing.T) {
 	})()
 	table.Drain(nil, func(taken []*pair) {
 		if !waited || len(taken) != 2 {
-			t.Errorf("waited: %t; %d entries, want 2", waited, len(taken))
+			t.Errorf("waited: %t; %d values, want 2", waited, len(taken))
 		}
 		empty("in f")
 	})
 	if !table.Install(table.Slot(1), newPair) {
-		t.Error("no entry after Drain")
+		t.Error("no value after Drain")
 	}
 }
 
-// Two Drains at once forbid entries until both have ended.
+// Two Drains at once forbid values until both have ended.
 func TestDrainInADrain(t *testing.T) {
 	table := newTable()
 	table.Drain(nil, func([]*pair) {
 		table.Drain(nil, func([]*pair) {})
 		if table.Install(table.Slot(0), newPair) {
-			t.Error("an entry was installed")
+			t.Error("a value was installed")
 		}
 	})
 	if !table.Install(table.Slot(0), newPair) {
-		t.Error("no entry after Drain")
+		t.Error("no value after Drain")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestDrainTakesWhatMatches(t *testing.T) {
 	}
 	odd := func(e *pair) bool { return e.a%2 == 1 }
 	if !table.Any(odd) {
-		t.Error("no odd entry before the Drain")
+		t.Error("no odd value before the Drain")
 	}
 	table.Drain(odd, func(taken []*pair) {
 		if len(taken) != 2 || !odd(taken[0]) || !odd(taken[1]) {
@@ -142,7 +142,7 @@ func TestDrainTakesWhatMatches(t *testing.T) {
 		}
 	})
 	if table.Any(odd) || !table.Any(nil) {
-		t.Errorf("left %d entries, want 2 even ones", len(entries(table)))
+		t.Errorf("left %d values, want 2 even ones", len(values(table)))
 	}
 }
 
@@ -155,8 +155,8 @@ func TestInstallFillsAnEmptySlot(t *testing.T) {
 	if !table.Install(table.Slot(0), func() *pair { return first }) {
 		t.Error("not installed in an empty slot")
 	}
-	if table.Install(table.Slot(0), newPair) || table.Entry(0) != first {
-		t.Error("installed over an entry")
+	if table.Install(table.Slot(0), newPair) || table.Value(0) != first {
+		t.Error("installed over a value")
 	}
 }
 
@@ -165,12 +165,12 @@ func TestTakeEmptiesTheSlot(t *testing.T) {
 	slot := table.Enter()
 	table.Leave(slot)
 	if got := table.Take(slot); got != &noPair {
-		t.Error("an entry out of an empty slot")
+		t.Error("a value out of an empty slot")
 	}
 	want := &pair{}
 	table.Install(table.Slot(slot), func() *pair { return want })
 	if got := table.Take(slot); got != want || table.Any(nil) {
-		t.Error("the slot has its entry still")
+		t.Error("the slot has its value still")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestTakeEmptiesTheSlot(t *testing.T) {
 func TestBeyondTheTable(t *testing.T) {
 	table := newTable()
 	beyond := table.Len()
-	if table.Slot(beyond) != nil || table.Entry(beyond) != &noPair || table.Take(beyond) != &noPair {
+	if table.Slot(beyond) != nil || table.Value(beyond) != &noPair || table.Take(beyond) != &noPair {
 		t.Error("a slot beyond the table")
 	}
 	if table.Install(table.Slot(beyond), newPair) {
@@ -186,7 +186,7 @@ func TestBeyondTheTable(t *testing.T) {
 	}
 }
 
-// The collector finds the entries in tables of all sizes. New writes only to the table in the
+// The collector finds the values in tables of all sizes. New writes only to the table in the
 // object.
 func TestSlotsEndTheObject(t *testing.T) {
 	type object struct {
@@ -202,18 +202,18 @@ func TestSlotsEndTheObject(t *testing.T) {
 		o := pin.New[owner]()
 		table := &o.table
 		table.Init(&noPair)
-		entries := make([]weak.Pointer[pair], table.Len())
-		for i := range entries {
+		values := make([]weak.Pointer[pair], table.Len())
+		for i := range values {
 			table.Install(table.Slot(i), func() *pair {
 				e := &pair{a: i, b: i}
-				entries[i] = weak.Make(e)
+				values[i] = weak.Make(e)
 				return e
 			})
 		}
 		runtime.GC()
-		for i, w := range entries {
-			if e := w.Value(); e == nil || e != table.Entry(i) || *e != (pair{a: i, b: i}) {
-				t.Fatalf("%d processors: the entry of slot %d of %d is gone", procs, i, table.Len())
+		for i, w := range values {
+			if e := w.Value(); e == nil || e != table.Value(i) || *e != (pair{a: i, b: i}) {
+				t.Fatalf("%d processors: the value of slot %d of %d is gone", procs, i, table.Len())
 			}
 		}
 		if o.first != [3]byte{} || o.count.Load() != 0 || o.odd != [5]byte{} {
@@ -225,7 +225,7 @@ func TestSlotsEndTheObject(t *testing.T) {
 // A table that New did not make has no slots. All methods work.
 func TestTableWithoutNew(t *testing.T) {
 	var table pin.Table[pair]
-	if table.Len() != 0 || table.Slot(0) != nil || table.Entry(0) != nil {
+	if table.Len() != 0 || table.Slot(0) != nil || table.Value(0) != nil {
 		t.Error("a zero table has slots")
 	}
 	table.Init(&noPair)
@@ -234,8 +234,8 @@ func TestTableWithoutNew(t *testing.T) {
 			t.Errorf("took %v", taken)
 		}
 	})
-	if table.Entry(0) != &noPair || table.Take(0) != &noPair || table.Install(table.Slot(0), newPair) {
-		t.Error("a table without slots has entries")
+	if table.Value(0) != &noPair || table.Take(0) != &noPair || table.Install(table.Slot(0), newPair) {
+		t.Error("a table without slots has values")
 	}
 }
 

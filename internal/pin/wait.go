@@ -15,7 +15,7 @@ func (h *Holders) waitFor(patient bool) {
 var onWait atomic.Pointer[func(*Holders)]
 
 // OnWait makes each Wait, of any Holders, call f before it waits, until restore is called. Tests
-// use it to run code between the swap of an entry and the wait for its holder. f must not call
+// use it to run code between the swap of a value and the wait for its holder. f must not call
 // Wait.
 func OnWait(f func(*Holders)) (restore func()) {
 	onWait.Store(&f)

@@ -46,7 +46,7 @@ func (c *central) lock() {
 
 // fill puts a batch of free blocks into an empty magazine. It puts fewer if the partial spans have
 // fewer. If they have none, it adds a span.
-func (c *central) fill(h *Heap, m *Magazine) error {
+func (c *central) fill(h *Heap, m *magazine) error {
 	c.lock()
 	defer c.mu.Unlock()
 	all := m.entries(classes[c.class].batch)
@@ -68,8 +68,8 @@ func (c *central) fill(h *Heap, m *Magazine) error {
 	return nil
 }
 
-// carveOne returns a free block of a partial span, or the zero entry if there is none. AllocFromDepot
-// calls it if it could not get a magazine.
+// carveOne returns a free block of a partial span, or the zero entry if there is none.
+// AllocFromDepot calls it if it could not get a magazine.
 func (c *central) carveOne() Entry {
 	c.lock()
 	defer c.mu.Unlock()
@@ -206,7 +206,7 @@ func (c *central) grow(h *Heap) error {
 		*StatusAt(s.statusOf(i)) = fresh
 	}
 	*StatusAt(s.statusOf(class.blocks)) = FreeDirty
-	h.pages.PublishBlocks(run, s.mapEntry(h.mapID), 1<<MapPageShift)
+	h.pages.PublishBlocks(run, s.pageWord(h.mapID), 1<<MapPageShift)
 	c.partial.Push(&s.Span)
 	c.spans++
 	c.empty++

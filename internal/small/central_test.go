@@ -133,7 +133,7 @@ func TestStatusesOfAFreshSpan(t *testing.T) {
 }
 
 // Open heaps have map IDs of their own, as far as there are enough. Pages without a span have no
-// map entry.
+// page word.
 func TestMapIDs(t *testing.T) {
 	seen := map[uint64]bool{}
 	var all []*machine

@@ -4,9 +4,9 @@
 //	         +--> depots of others   <--+
 //
 // A depot has a pile of stocked magazines, which have at least one block each, and a pile of empty
-// ones. A full magazine, which has no room, is stocked too. The blocks of one magazine may be of any
-// span of the class. Blocks that one processor frees and another allocates pass through the depot,
-// not through their spans.
+// ones. A full magazine, which has no room, is stocked too. The blocks of one magazine may be of
+// any span of the class. Blocks that one processor frees and another allocates pass through the
+// depot, not through their spans.
 //
 // Processors form groups of 8 to 15. Each group has a depot for each class, with a lock of its own,
 // because all processors would queue for one lock. If the group's depot has no magazine, Alloc
@@ -168,18 +168,18 @@ func (h *Heap) unlockDepots(class uint8) {
 	}
 }
 
-// Slots are the places of the caches. A goroutine may use a slot's cache from Hold to Leave. It must
-// not block meanwhile.
+// Slots are the places of the caches. A goroutine may use a slot's cache from Hold to Leave. It
+// must not block meanwhile.
 type Slots interface {
-	Hold() (slot int, c *Cache) // c is nil if the slot has no cache
+	Hold() (slot int, c *Magazines) // c is nil if the slot has no cache
 	Leave(slot int)
 }
 
 // AllocFromDepot allocates a block of size bytes of a class from a magazine, and exchanges the
 // magazine. It returns the block's address and previous status. If was is not a free status, the
 // block was freed twice and is already live: it stays with its owner. If there is no memory for a
-// magazine, AllocFromDepot takes the block from a span. It fails if no span has a free block either.
-// The caller has found no block in the cache of slot, and has left the slot.
+// magazine, AllocFromDepot takes the block from a span. It fails if no span has a free block
+// either. The caller has found no block in the cache of slot, and has left the slot.
 func (h *Heap) AllocFromDepot(in Slots, class uint8, slot, size int) (addr uintptr, was uint16, err error) {
 	d := h.lockStocked(class, slot)
 	defer d.mu.Unlock()
@@ -229,7 +229,7 @@ func (h *Heap) FreeToDepot(in Slots, class uint8, slot int, b []byte) bool {
 
 // exchange loads m into the cache of the goroutine's processor. d keeps the magazine that the cache
 // gives up, or m if the slot has no cache.
-func (d *depot) exchange(h *Heap, in Slots, m *Magazine) {
+func (d *depot) exchange(h *Heap, in Slots, m *magazine) {
 	slot, c := in.Hold()
 	if c != nil {
 		m = c.exchange(d.class, m)
@@ -249,7 +249,7 @@ func (d *depot) begin(h *Heap) {
 
 // keep takes the magazine that a cache gave up. If the depot has no room, keep returns the blocks
 // to their spans. It ignores nil.
-func (d *depot) keep(h *Heap, m *Magazine) {
+func (d *depot) keep(h *Heap, m *magazine) {
 	switch {
 	case m == nil:
 	case m.n == 0:
@@ -314,7 +314,7 @@ func (h *Heap) groupShare(n int) int {
 }
 
 // fetch returns a magazine with at least one free block.
-func (d *depot) fetch(h *Heap) (*Magazine, error) {
+func (d *depot) fetch(h *Heap) (*magazine, error) {
 	if m := d.pop(h); m != nil {
 		return m, nil
 	}
@@ -330,7 +330,7 @@ func (d *depot) fetch(h *Heap) (*Magazine, error) {
 }
 
 // pop takes a magazine with blocks from d, or nil.
-func (d *depot) pop(h *Heap) *Magazine {
+func (d *depot) pop(h *Heap) *magazine {
 	before := d.extra(h)
 	m := d.stocked.pop()
 	if m != nil {
@@ -342,14 +342,14 @@ func (d *depot) pop(h *Heap) *Magazine {
 }
 
 // flush returns a magazine's blocks to their spans.
-func (d *depot) flush(h *Heap, m *Magazine) {
+func (d *depot) flush(h *Heap, m *magazine) {
 	h.central[d.class].restore(h, m.entries(m.n))
 	m.n = 0
 	d.discard(h, m)
 }
 
 // newMagazine returns an empty magazine.
-func (d *depot) newMagazine(h *Heap) (*Magazine, error) {
+func (d *depot) newMagazine(h *Heap) (*magazine, error) {
 	if m := d.empty.pop(); m != nil {
 		return m, nil
 	}
@@ -363,7 +363,7 @@ func (d *depot) newMagazine(h *Heap) (*Magazine, error) {
 }
 
 // discard keeps an empty magazine for newMagazine, or frees it.
-func (d *depot) discard(h *Heap, m *Magazine) {
+func (d *depot) discard(h *Heap, m *magazine) {
 	if int(d.empty.n) < max(h.groupShare(leastEmpty), h.mostMagazines(d.class)-int(d.stocked.n)) {
 		d.empty.push(m)
 	} else {
@@ -371,7 +371,7 @@ func (d *depot) discard(h *Heap, m *Magazine) {
 	}
 }
 
-func (d *depot) freeMagazine(h *Heap, m *Magazine) {
+func (d *depot) freeMagazine(h *Heap, m *magazine) {
 	h.pages.FreeObject(m.addr(), classes[d.class].magazineBytes())
 }
 

@@ -1,18 +1,18 @@
 // Package small allocates the small blocks of a heap: those up to 32 KiB.
 //
-//	Cache -> Depot -> central -> Span -> package pages
+//	Magazines -> depot -> central -> Span -> package pages
 //
-// Free blocks are kept in magazines. Each processor has two magazines of each class in its Cache.
-// Each group of processors has more in its Depots, one for each class. A central has the spans of a
+// Free blocks are kept in magazines. Each processor has two magazines of each class in its cache.
+// Each group of processors has more in its depots, one for each class. A central has the spans of a
 // class, and fills magazines from them.
 //
 //	class     a block size, to which small requests are rounded up
 //	status    two bytes of a block: its requested size, or that it is free, watched or in limbo
 //	span      a run of pages cut into blocks of one class
-//	map entry a word of the page map, by which Free finds the status of a block
+//	page word a word of the page map, by which Free finds the status of a block
 //	entry     two addresses: a free block's and its status's
 //	magazine  a stack of entries of one class, for up to a batch of blocks
-//	cache     the magazines of one processor
+//	cache     what package heap keeps for a processor: its Magazines, and large blocks
 //	depot     the magazines of a class and a group of processors that no cache has
 //	central   the spans of a class (a central free list)
 //	limbo     the statuses of freed spans, kept while an entry may still point to one
@@ -26,15 +26,13 @@
 //	depot.go              magazines, and the spans of a central by fill and restore
 //	central.go, holes.go  spans and the statuses of free blocks
 //	limbo.go              statuses of freed spans
-//	cache.go              its magazines, and the statuses of blocks in them
-//	lookup.go             map entries
-//	magazine.go           entries
-//	span.go               statuses
+//	magazine.go           magazines, and the statuses of blocks in them
+//	span.go               statuses, page words
 //	class.go              nothing
 //
-// Package heap owns the Caches. Each is in a slot of a pin.Table, and a goroutine must not block
+// Package heap owns the caches. Each is in a slot of a pin.Table, and a goroutine must not block
 // while it holds a slot. So while it holds one, it calls only functions that take no lock: the
-// methods of Cache, and LiveEntry and SetSize.
+// methods of Magazines, and LiveEntry and SetSize.
 //
 // # Locks
 //
@@ -51,7 +49,7 @@ import (
 // Heap has the small blocks of a heap. Init makes it ready.
 type Heap struct {
 	pages   *pages.Heap
-	mapID   uint64 // the heap's number in map entries, shifted to its place there
+	mapID   uint64 // the heap's number in page words, shifted to its place there
 	limbo   limbo
 	extra   atomic.Int64 // bytes of the depots: see depot.extra
 	depots  []depots     // by group of processors
@@ -84,10 +82,10 @@ func (h *Heap) Close() {
 	}
 }
 
-// MapID returns the heap's number in map entries, for PageWord.
+// MapID returns the heap's number in page words, for PageWord.
 func (h *Heap) MapID() uint64 { return h.mapID }
 
-// ReleaseMapID makes the number available to other heaps. The page heap is closed, so no map entry
+// ReleaseMapID makes the number available to other heaps. The page heap is closed, so no page word
 // has the number.
 func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
 
@@ -122,9 +120,9 @@ func (h *Heap) SetSize(b []byte, size int) bool {
 	return true
 }
 
-// Flush returns the blocks of a cache to their spans and clears the cache. The cache has left its
-// slot. Its magazines go to the depots of the group of slot, or are freed.
-func (h *Heap) Flush(c *Cache, slot int) {
+// Flush returns the blocks in c to their spans and clears c, whose cache has left its slot. The
+// magazines go to the depots of the group of slot, or are freed.
+func (h *Heap) Flush(c *Magazines, slot int) {
 	for i := range c.tops {
 		class := uint8(i)
 		m := c.loaded(class)

@@ -23,7 +23,7 @@ type machine struct {
 // processor is a slot of package heap with its cache.
 type processor struct {
 	m     *machine
-	cache *Cache
+	cache *Magazines
 	slot  int
 }
 
@@ -33,7 +33,7 @@ func newMachine(t testing.TB, o pages.Options, processors int) *machine {
 	m.below.Init(o, func() {})
 	m.Init(&m.below)
 	for i := range processors {
-		p := &processor{m, new(Cache), i}
+		p := &processor{m, new(Magazines), i}
 		p.cache.Clear()
 		m.processors = append(m.processors, p)
 	}
@@ -172,8 +172,8 @@ func (p *processor) freeToDepot(b []byte) bool {
 }
 
 // A processor implements Slots. Its goroutine always has the slot.
-func (p *processor) Hold() (int, *Cache) { return p.slot, p.cache }
-func (p *processor) Leave(int)           {}
+func (p *processor) Hold() (int, *Magazines) { return p.slot, p.cache }
+func (p *processor) Leave(int)               {}
 
 // entryOf returns the class and the entry of a block.
 func entryOf(b []byte) (class uint8, e Entry) {

@@ -47,7 +47,7 @@ type simulation struct {
 	rand      *rand.Rand
 	lines     *directory
 	spans     map[uintptr]*Span // by the address of the span, and by that of its statuses
-	pageWords uintptr           // the word of the first region's first page
+	spanWords uintptr           // the word of the first region's first page
 	counts    bool              // else only blocks and their statuses are followed
 	pairs     int
 	transfers [numLineKinds]int
@@ -80,7 +80,7 @@ func newSimulation(t testing.TB, processors int) *simulation {
 	s.m = newMachine(t, pages.Options{}, processors)
 	s.free(0, s.alloc(0, 8)) // so that there is a region
 	defer func() { vm.Accessed = nil }()
-	vm.Accessed = func(addr uintptr) { s.pageWords = addr }
+	vm.Accessed = func(addr uintptr) { s.spanWords = addr }
 	pages.Addresses.First.Span(pages.Addresses.First.Base)
 	return s
 }
@@ -189,7 +189,7 @@ func (s *simulation) accessed(addr uintptr) {
 	o := s.copyOf(pointerTo(base), size)
 	o.read = read
 	s.objects = append(s.objects, o)
-	if s.isWord(addr, s.pageWords) {
+	if s.isWord(addr, s.spanWords) {
 		if span := *(*uintptr)(pointerTo(addr)); span != 0 {
 			s.accessed(span) // the word is a pointer already
 		}
@@ -208,7 +208,7 @@ func (s *simulation) objectAt(addr uintptr) (base, size uintptr) {
 }
 
 func (s *simulation) isTable(addr uintptr) bool {
-	return addr >= s.pageWords && addr < pages.Addresses.First.Base
+	return addr >= s.spanWords && addr < pages.Addresses.First.Base
 }
 
 // isWord reports whether addr is in the table of a word for each page that begins at table.
@@ -219,7 +219,7 @@ func (s *simulation) isWord(addr, table uintptr) bool {
 // kindOf returns the kind of the line at addr, in o.
 func (s *simulation) kindOf(o object, addr uintptr) lineKind {
 	switch sp := s.spans[o.addr]; {
-	case s.isWord(addr, s.pageWords), s.isWord(addr, uintptr(unsafe.Pointer(pages.Addresses.First.MapEntry(0)))):
+	case s.isWord(addr, s.spanWords), s.isWord(addr, uintptr(unsafe.Pointer(pages.Addresses.First.PageWord(0)))):
 		return mapLine
 	case s.isTable(addr):
 		return pageHeapLine

@@ -49,14 +49,14 @@ func (h *Heap) magazines(class uint8) (stocked, empty int) {
 }
 
 // Verify verifies the magazines of c, and calls object with the size of each.
-func (c *Cache) Verify(object func(size uintptr)) error {
+func (c *Magazines) Verify(object func(size uintptr)) error {
 	for i := range classes {
 		class := uint8(i)
 		loaded, spare := c.loaded(class), c.spare(class)
 		if loaded == nil && (c.tops[i] != sentinelTop() || spare != nil) || spare == nil && c.spareTops[i] != sentinelTop() {
 			return fmt.Errorf("class %d: magazines %p and %p with tops %#x and %#x", i, loaded, spare, c.tops[i], c.spareTops[i])
 		}
-		for _, m := range []*Magazine{loaded, spare} {
+		for _, m := range []*magazine{loaded, spare} {
 			if m == nil {
 				continue
 			}
@@ -69,7 +69,7 @@ func (c *Cache) Verify(object func(size uintptr)) error {
 	return nil
 }
 
-// Run verifies a block run, its blocks and their entries in the page map.
+// Run verifies a block run, its blocks and its page words.
 func (v *Verification) Run(s *Span) error {
 	n, class := &v.classes[s.class], &classes[s.class]
 	n.out += int(s.out)
@@ -119,7 +119,7 @@ func (v *Verification) block(s *Span, i uintptr) error {
 	return nil
 }
 
-// lookUp finds the block that begins at addr by its map entry. It returns the address of its
+// lookUp finds the block that begins at addr by its page word. It returns the address of its
 // status, or 0 if the page map has no block of the heap there.
 func lookUp(addr uintptr, mapID uint64) uintptr {
 	if word, off, ok := PageWord(addr, mapID); ok {

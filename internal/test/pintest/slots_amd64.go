@@ -18,7 +18,7 @@ type Slots struct {
 	// Fill fills the processor's slot, by functions in Go.
 	Fill func()
 
-	// Serve calls each function with assembly, unless the slot's entry cannot serve all the
+	// Serve calls each function with assembly, unless the slot's value cannot serve all the
 	// calls. The caller holds the slot. It reports whether it called them.
 	Serve func(slot int) bool
 }
@@ -28,7 +28,7 @@ type Slots struct {
 // falls back by functions that report their names to slow: none may be called. They run while a
 // slot is held, so they do nothing else.
 //
-// A goroutine holds the slot from its look at the entry to the end of the calls, so other
+// A goroutine holds the slot from its look at the value to the end of the calls, so other
 // goroutines cannot change the result.
 func SlotsBeyondTheFirst(t *testing.T, setUp func(slow func(call string)) Slots) {
 	if !pin.AssemblyRuns() {

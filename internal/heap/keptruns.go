@@ -1,4 +1,4 @@
-// Large cache: the freed large blocks that a processor's cache keeps.
+// Kept runs: the freed large blocks that a processor's cache keeps.
 //
 //	stacks   | 1 page | ... | 5 pages | ... | 8 pages | ... | 128 pages |
 //	                             |               |
@@ -41,12 +41,12 @@ const (
 	evictShare = 8 // evict leaves this part of most free, besides the new run
 )
 
-// largeCache is the part of a cache for kept runs. Only the slot's holder uses it. Other goroutines
+// keptRuns is the part of a cache for kept runs. Only the slot's holder uses it. Other goroutines
 // read n and held by atomic loads.
 //
 // Invariants: n and held count the runs on the stacks, and held <= most, or n == 1 and
 // held <= longest.
-type largeCache struct {
+type keptRuns struct {
 	stacks  [maxKeptPages]uintptr // stacks[i] has the spans of i+1 pages, linked by Next
 	n       uintptr               // runs
 	held    uintptr               // their pages
@@ -55,8 +55,8 @@ type largeCache struct {
 	hand    uintptr               // the stack from which evict last took a run
 }
 
-// mostLarge returns the fields most and longest for the caches of a heap on p.
-func mostLarge(p *pages.Heap) (most, longest uintptr) {
+// mostKept returns the fields most and longest for the caches of a heap on p.
+func mostKept(p *pages.Heap) (most, longest uintptr) {
 	if p.WholePages {
 		return 0, 0
 	}
@@ -64,7 +64,7 @@ func mostLarge(p *pages.Heap) (most, longest uintptr) {
 	return most / pages.PageBytes, longest / pages.PageBytes
 }
 
-// mostKeptBytes is mostLarge in bytes, for a heap with the given committed bytes and limit. Limit 0
+// mostKeptBytes is mostKept in bytes, for a heap with the given committed bytes and limit. Limit 0
 // means no limit.
 func mostKeptBytes(committed, limit, processors uintptr) (most, longest uintptr) {
 	most, longest = min(max(minKeptBytes, committed/keptShare/processors), maxKeptBytes), maxKeptPages*pages.PageBytes
@@ -76,10 +76,10 @@ func mostKeptBytes(committed, limit, processors uintptr) (most, longest uintptr)
 }
 
 // stack returns the stack of runs of n pages.
-func (l *largeCache) stack(n uintptr) *uintptr { return &l.stacks[(n-1)%maxKeptPages] }
+func (l *keptRuns) stack(n uintptr) *uintptr { return &l.stacks[(n-1)%maxKeptPages] }
 
 // find returns a run for a block of size bytes at a multiple of align, or nil.
-func (l *largeCache) find(size, align uintptr) *pages.Span {
+func (l *keptRuns) find(size, align uintptr) *pages.Span {
 	n := (size + pages.PageBytes - 1) / pages.PageBytes
 	if n-1 >= maxKeptPages || *l.stack(n) == 0 || align-1 >= pages.PageBytes || align&(align-1) != 0 {
 		return nil
@@ -88,26 +88,26 @@ func (l *largeCache) find(size, align uintptr) *pages.Span {
 }
 
 // take removes s, which find returned, and makes it a live block of size bytes.
-func (l *largeCache) take(s *pages.Span, size uintptr) unsafe.Pointer {
+func (l *keptRuns) take(s *pages.Span, size uintptr) unsafe.Pointer {
 	s.Size = size
 	l.remove(s)
 	return vm.NonNil(s.Base)
 }
 
 // remove removes s, the top of its stack.
-func (l *largeCache) remove(s *pages.Span) {
+func (l *keptRuns) remove(s *pages.Span) {
 	*l.stack(s.Pages()) = s.Next
 	l.held -= s.Pages()
 	l.n--
 }
 
 // hasRoom reports whether keep may keep a run of n pages.
-func (l *largeCache) hasRoom(n uintptr) bool {
+func (l *keptRuns) hasRoom(n uintptr) bool {
 	return n <= l.longest && (l.held+n <= l.most || l.held == 0)
 }
 
 // keep keeps the run of a claimed block.
-func (l *largeCache) keep(s *pages.Span) {
+func (l *keptRuns) keep(s *pages.Span) {
 	top := l.stack(s.Pages())
 	s.Next, *top = *top, s.Addr()
 	l.held += s.Pages()
@@ -117,7 +117,7 @@ func (l *largeCache) keep(s *pages.Span) {
 // evict makes room for a run of n pages, and for a few more. If such a run is too long to be kept,
 // it evicts only while the cache exceeds its bound. It returns the evicted runs, linked by Next.
 // Runs of n pages are evicted first, because the new run can replace them.
-func (l *largeCache) evict(n uintptr) (out uintptr) {
+func (l *keptRuns) evict(n uintptr) (out uintptr) {
 	if n > l.longest {
 		n = 0 // it is not kept
 	}
@@ -138,6 +138,6 @@ func (l *largeCache) evict(n uintptr) (out uintptr) {
 }
 
 // count returns the number of runs and their bytes. The holder of the slot may use l meanwhile.
-func (l *largeCache) count() pages.LargeCount {
+func (l *keptRuns) count() pages.LargeCount {
 	return pages.LargeCount{Blocks: int(atomic.LoadUintptr(&l.n)), Bytes: atomic.LoadUintptr(&l.held) * pages.PageBytes}
 }

@@ -1,4 +1,4 @@
-// Large cache: the runs that a cache keeps, the blocks that they serve, and their end.
+// Kept runs: the runs that a cache keeps, the blocks that they serve, and their end.
 
 package heap
 
@@ -43,7 +43,7 @@ func keeping(t testing.TB, h *Heap, sizes ...int) *processor {
 	return o
 }
 
-func (o *processor) kept() pages.LargeCount { return o.cache().large.count() }
+func (o *processor) kept() pages.LargeCount { return o.cache().runs.count() }
 
 func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 	for _, size := range []int{small.MaxSize + 1, 64 << 10, 256 << 10, 1 << 20} {
@@ -100,7 +100,7 @@ func TestRunServesNoBadArguments(t *testing.T) {
 func TestLargeCacheLikeAModel(t *testing.T) {
 	h := newHeap(t, Options{})
 	for seed, bounds := range [][2]uintptr{{64, 128}, {64, 32}, {100, 100}, {8, 128}, {0, 0}} {
-		l := largeCache{most: bounds[0], longest: bounds[1]}
+		l := keptRuns{most: bounds[0], longest: bounds[1]}
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
 		lengths := []uintptr{1, 5, 8, 9, 33, 128}
 		model := map[uintptr][]*pages.Span{}

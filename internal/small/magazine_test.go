@@ -42,7 +42,7 @@ func TestSpareMagazineSparesTheDepot(t *testing.T) {
 // blocks of a full magazine.
 func TestCountDuringASwap(t *testing.T) {
 	for _, top := range []uintptr{1 << 20, 3 << 20} {
-		var c Cache
+		var c Magazines
 		c.Clear()
 		c.tops[class64], c.ends[class64] = top, 2<<20
 		c.spareTops[class64], c.spareEnds[class64] = top, 2<<20
