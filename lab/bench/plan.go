@@ -206,12 +206,13 @@ func (s scale) args(b *benchmark, p peer) []string {
 	return s.goArgs(b, p, took)
 }
 
-// argsOf returns the same for a number of operations, after which the sum of them is told.
-func (s scale) argsOf(b *benchmark, p peer, operations int) []string {
+// argsOf returns the same for a number of chunks of operations, after which the sum of them is
+// told.
+func (s scale) argsOf(b *benchmark, p peer, chunks, chunk int) []string {
 	if p.native {
-		return append(s.nativeArgs(b), "-ops", strconv.Itoa(operations))
+		return append(s.nativeArgs(b), "-ops", strconv.Itoa(chunks*chunk))
 	}
-	return append(s.goArgs(b, p, strconv.Itoa(operations)+"x"), "-sums")
+	return append(s.goArgs(b, p, strconv.Itoa(chunks)+"x"), fmt.Sprintf("-chunk=%d", chunk))
 }
 
 func (s scale) goArgs(b *benchmark, p peer, took string) []string {

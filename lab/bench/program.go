@@ -59,10 +59,11 @@ type program struct {
 
 // The loads that say something of each allocator: in little time, and with gigabytes.
 var (
-	quickLoads = []string{"Pair/", "Mixed/", "Handover/", "Zeroed/"}
-	largeLoads = []string{"Memory/", "MemoryChurn/", "Huge/"}
-	usualLoads = slices.Concat(quickLoads, largeLoads, []string{"Grow/"})
-	arenaLoads = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
+	quickLoads  = []string{"Pair/", "Mixed/", "Handover/", "Zeroed/"}
+	largeLoads  = []string{"Memory/", "MemoryChurn/", "Huge/"}
+	usualLoads  = slices.Concat(quickLoads, largeLoads, []string{"Grow/"})
+	stressLoads = []string{"Scatter/", "Larson/", "Xmalloc/", "Mstress/", "Peak/"}
+	arenaLoads  = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
 )
 
 // What native/tcmalloc-google and native/crates make.
@@ -84,6 +85,7 @@ func programs() []*program {
 		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", runs: arenaLoads},
 		{name: "freehold-shared", what: "freehold's arena.Shared", tags: "peer_shared", runs: []string{"Bump/", "BumpNew/", "Reset", "Guard/"}},
 		{name: "freehold-maxbytes", what: "freehold's Heap with MaxBytes", tags: "peer_maxbytes", runs: []string{"LRU/"}},
+		{name: "freehold-sampled", what: "freehold's Heap while blocks are sampled for a profile, at the default rate", tags: "peer_sampled", runs: []string{"Pair/"}},
 		{name: "freehold-limit", what: "freehold's Limit around a Heap", tags: "peer_limit", runs: []string{"LRU/"}},
 		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap"},
 		{name: "modernc", what: "modernc.org/memory, under a mutex where several goroutines use it", tags: "peer_modernc", runs: usualLoads},
@@ -106,14 +108,14 @@ func programs() []*program {
 	for _, p := range all {
 		p.pkg = "alloc"
 		if p.native && p.runs == nil {
-			p.runs = slices.Concat(usualLoads, []string{"List"})
+			p.runs = slices.Concat(usualLoads, stressLoads, []string{"List"})
 		}
 	}
 	return append(all,
 		&program{name: "sorts", what: "records and lines sorted, buffers", pkg: "sorts"},
 		&program{name: "keyed", what: "maps, ordered maps, interned strings", pkg: "keyed"},
-		&program{name: "keyed-boost", what: "boost's unordered_flat_map, in C++", pkg: "keyed", tags: "peer_boost", cgo: true, runs: []string{"Numbers/"}},
-		&program{name: "keyed-absl", what: "abseil's flat_hash_map, in C++", pkg: "keyed", tags: "peer_absl", cgo: true, runs: []string{"Numbers/"}})
+		&program{name: "keyed-boost", what: "boost's unordered_flat_map and concurrent_flat_map, in C++", pkg: "keyed", tags: "peer_boost", cgo: true, runs: []string{"Numbers/", "Shared/"}},
+		&program{name: "keyed-absl", what: "abseil's flat_hash_map and btree_map, in C++", pkg: "keyed", tags: "peer_absl", cgo: true, runs: []string{"Numbers/", "Ordered/"}})
 }
 
 // runsBenchmark reports whether p has a benchmark that says something of its peer.

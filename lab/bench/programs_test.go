@@ -56,7 +56,7 @@ func checkSums(t *testing.T, s scale, all []*benchmark) {
 		}
 		sums := map[float64][]string{}
 		for _, p := range b.peers {
-			r, _, err := take(t.Context(), p, s.argsOf(b, p, operations))
+			r, _, err := take(t.Context(), p, s.argsOf(b, p, operations, 1))
 			if errors.Is(err, errSkip) {
 				continue
 			}

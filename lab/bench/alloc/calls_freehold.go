@@ -1,6 +1,6 @@
 // What all peers do whose heap is an allocator of freehold.
 
-//go:build !peer || peer_interface || peer_arena || peer_shared || peer_limit || peer_maxbytes
+//go:build !peer || peer_interface || peer_arena || peer_shared || peer_limit || peer_sampled || peer_maxbytes
 
 package alloc
 

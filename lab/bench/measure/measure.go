@@ -20,7 +20,7 @@ import (
 // Flags of the programs.
 var (
 	list  = flag.Bool("list", false, "run nothing, but name all benchmarks")
-	sums  = flag.Bool("sums", false, "do not warm up, and report a sum of what the random numbers chose")
+	chunk = flag.Int("chunk", 0, "run so many operations at a time, do not warm up, and report a sum of what the random numbers chose")
 	scale = flag.String("scale", "usual", "how much of each load to run: usual, full or quick")
 )
 
@@ -99,11 +99,11 @@ func Loops(b *testing.B, goroutines, per int, fresh func(goroutine int) Loop) {
 
 // warmUp runs a loop until it is warm, and returns how many operations take about 200 us, so that
 // reading the clock costs nothing.
-func warmUp(loop Loop) (chunk int) {
-	chunk = 1
-	if *sums {
-		return chunk
+func warmUp(loop Loop) int {
+	if *chunk > 0 {
+		return *chunk
 	}
+	chunk := 1
 	for start := time.Now(); ; {
 		t := time.Now()
 		loop(chunk)
@@ -119,7 +119,7 @@ func warmUp(loop Loop) (chunk int) {
 // Sum reports a sum, which is equal for all peers. That keeps the compiler from leaving the loop
 // out, and shows that all peers did the same.
 func Sum(b *testing.B, sum uint64) {
-	if *sums {
+	if *chunk > 0 {
 		b.ReportMetric(float64(sum%(1<<52)), "sum")
 	}
 }
@@ -141,7 +141,7 @@ func (from usage) report(b *testing.B, ops int) {
 func Rounds(b *testing.B, least int, round func() time.Duration) {
 	round()
 	used, spent, rounds := begin(), time.Duration(0), 0
-	for start := time.Now(); rounds < least || !*sums && time.Since(start) < 60*time.Millisecond; rounds++ {
+	for start := time.Now(); rounds < least || *chunk == 0 && time.Since(start) < 60*time.Millisecond; rounds++ {
 		spent += round()
 	}
 	used.report(b, rounds)

@@ -33,6 +33,7 @@ static struct {
 	const char *bench;
 	uint64_t min, max, span; // bytes of a block
 	int threads, read;
+	uint64_t peak; // bytes that are live at most
 	char by[16];
 	uint64_t slots;   // live blocks
 	double warm, run; // ns
@@ -43,6 +44,7 @@ static struct {
 typedef struct {
 	double ns;
 	uint64_t ops, sum, requested, resident;
+	double peak;
 } result;
 
 static void die(const char *why) {
@@ -145,23 +147,28 @@ static void *table(uint64_t bytes) {
 	return t;
 }
 
-static uint64_t resident_bytes(void) {
+// memory_of returns the figure of a line of a file.
+static uint64_t memory_of(const char *file, const char *format) {
 	char line[256];
 	unsigned long kB = 0;
-	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	FILE *f = fopen(file, "r");
 	if (!f) die("needs Linux's /proc to measure");
 	while (fgets(line, sizeof line, f))
-		if (sscanf(line, "Rss: %lu kB", &kB) == 1) break;
+		if (sscanf(line, format, &kB) == 1) break;
 	fclose(f);
 	return (uint64_t)kB << 10;
 }
+
+static uint64_t resident_bytes(void) { return memory_of("/proc/self/smaps_rollup", "Rss: %lu kB"); }
 
 // --- threads -----------------------------------------------------------------
 
 // A load has a state per thread, set up by fresh; loop runs n operations.
 typedef struct {
-	uint64_t sum, random;
+	uint64_t sum, random, done;
 	void **live;
+	uint32_t *order;
+	int freeing;
 	char pad[128];
 } state;
 
@@ -252,19 +259,24 @@ static void zeroed_loop(state *s, uint64_t n) {
 
 // --- mixed ---------------------------------------------------------------------
 
-static void mixed_fresh(state *s, int thread) {
-	(void)thread;
-	s->live = table(p.slots * sizeof(void *));
-	for (uint64_t i = 0; i < p.slots; i++) {
-		uint64_t size = size_of(next(&s->random), p.min, p.span);
-		s->live[i] = must(get(size));
-		touch(s->live[i]);
+// fill_table returns n live blocks.
+static void **fill_table(uint64_t n, uint64_t *random) {
+	void **live = table(n * sizeof(void *));
+	for (uint64_t i = 0; i < n; i++) {
+		live[i] = must(get(size_of(next(random), p.min, p.span)));
+		touch(live[i]);
 	}
+	return live;
 }
 
-static void mixed_loop(state *s, uint64_t n) {
+static void mixed_fresh(state *s, int thread) {
+	(void)thread;
+	s->live = fill_table(p.slots, &s->random);
+}
+
+static void replace(state *s, uint64_t slots, uint64_t n) {
 	void **live = s->live;
-	uint64_t slots = p.slots, min = p.min, span = p.span, random = s->random, sum = s->sum;
+	uint64_t min = p.min, span = p.span, random = s->random, sum = s->sum;
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t x = next(&random), slot = slot_of(x, slots), size = size_of(x, min, span);
 		put(live[slot]);
@@ -275,6 +287,107 @@ static void mixed_loop(state *s, uint64_t n) {
 	}
 	s->random = random;
 	s->sum = sum;
+}
+
+static void mixed_loop(state *s, uint64_t n) { replace(s, p.slots, n); }
+
+// --- scatter, larson, mstress ---------------------------------------------------
+
+static void scatter_fresh(state *s, int thread) {
+	(void)thread;
+	s->live = table(p.slots * sizeof(void *));
+	s->order = table(p.slots * sizeof(uint32_t));
+	for (uint64_t i = 0; i < p.slots; i++) {
+		uint64_t at = slot_of(next(&s->random), i + 1);
+		s->order[i] = s->order[at];
+		s->order[at] = (uint32_t)i;
+	}
+}
+
+static void scatter_loop(state *s, uint64_t n) {
+	for (uint64_t half = 0; half < 2 * n;) {
+		uint64_t i = s->done, end = i + 2 * n - half < p.slots ? i + 2 * n - half : p.slots, size = p.min;
+		half += end - i;
+		s->done = end < p.slots ? end : 0;
+		if (s->freeing)
+			for (; i < end; i++) {
+				put(s->live[s->order[i]]);
+				s->sum += s->order[i];
+			}
+		else
+			for (; i < end; i++) {
+				s->live[i] = must(get(size));
+				touch(s->live[i]);
+			}
+		if (end == p.slots) s->freeing = !s->freeing;
+	}
+	s->sum += n * p.min;
+}
+
+#define LARSON_BLOCKS 5000
+#define LARSON_TURN 500000
+
+static _Atomic(void **) left;
+static void larson_begin(void) {
+	uint64_t random = seed(p.threads);
+	left = fill_table(LARSON_BLOCKS, &random);
+}
+
+static void larson_fresh(state *s, int thread) {
+	(void)thread;
+	s->live = fill_table(LARSON_BLOCKS, &s->random);
+}
+
+static void larson_loop(state *s, uint64_t n) {
+	while (n > 0) {
+		uint64_t now = n < LARSON_TURN - s->done ? n : LARSON_TURN - s->done;
+		replace(s, LARSON_BLOCKS, now);
+		n -= now;
+		if ((s->done += now) == LARSON_TURN) {
+			s->live = atomic_exchange(&left, s->live);
+			s->done = 0;
+		}
+	}
+}
+
+#define MSTRESS_BLOCKS 4000
+#define MSTRESS_SHARED 1000
+
+// A cell is a place for a block that threads exchange, or NULL.
+typedef struct { void *b; } cell;
+static _Atomic(cell *) shared[MSTRESS_SHARED];
+
+static void mstress_begin(void) {
+	cell *cells = table(sizeof shared);
+	for (int i = 0; i < MSTRESS_SHARED; i++) shared[i] = &cells[i];
+}
+
+static void mstress_fresh(state *s, int thread) {
+	(void)thread;
+	cell *cells = table(MSTRESS_BLOCKS * sizeof *cells);
+	s->live = table(MSTRESS_BLOCKS * sizeof(void *));
+	for (int i = 0; i < MSTRESS_BLOCKS; i++) s->live[i] = &cells[i];
+}
+
+static void mstress_loop(state *s, uint64_t n) {
+	cell **cells = (cell **)s->live;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t x = next(&s->random), y = next(&s->random);
+		uint64_t slot = slot_of(x, MSTRESS_BLOCKS), size = size_of(x, p.min, p.span);
+		if (slot_of(y, 100) == 0) size *= 100;
+		cell *c = cells[slot];
+		if (c->b) put(c->b);
+		c->b = must(get(size));
+		touch(c->b);
+		if (y % 4 == 0) cells[slot] = atomic_exchange(&shared[size_of(y, 0, MSTRESS_SHARED)], c);
+		s->sum += slot ^ size;
+		if (++s->done < 2 * MSTRESS_BLOCKS) continue;
+		for (int j = 0; j < MSTRESS_BLOCKS; j++) {
+			if (cells[j]->b) put(cells[j]->b);
+			cells[j]->b = NULL;
+		}
+		s->done = 0;
+	}
 }
 
 // --- list ----------------------------------------------------------------------
@@ -352,18 +465,73 @@ static void *consume(void *arg) {
 	}
 }
 
-static result run_handover(void) {
+// --- xmalloc -------------------------------------------------------------------
+
+#define XMALLOC_BLOCKS 4096
+#define XMALLOC_BATCHES 100
+
+typedef struct { void *blocks[XMALLOC_BLOCKS]; } batch;
+typedef struct {
+	pthread_mutex_t mu;
+	int n;
+	batch *all[XMALLOC_BATCHES];
+} batches;
+
+static batches empty = {PTHREAD_MUTEX_INITIALIZER, 0, {0}}, full = {PTHREAD_MUTEX_INITIALIZER, 0, {0}};
+
+static void put_batch(batches *s, batch *b) {
+	pthread_mutex_lock(&s->mu);
+	s->all[s->n++] = b;
+	pthread_mutex_unlock(&s->mu);
+}
+
+// take_batch returns NULL if there is none any more.
+static batch *take_batch(batches *s) {
+	for (;; sched_yield()) {
+		int done = atomic_load(&ring.done);
+		pthread_mutex_lock(&s->mu);
+		batch *b = s->n > 0 ? s->all[--s->n] : NULL;
+		pthread_mutex_unlock(&s->mu);
+		if (b || done) return b;
+	}
+}
+
+static void *free_batches(void *arg) {
+	(void)arg;
+	for (batch *b; (b = take_batch(&full)); put_batch(&empty, b))
+		for (int i = 0; i < XMALLOC_BLOCKS; i++) put(b->blocks[i]);
+	return NULL;
+}
+
+static void xmalloc_begin(void) {
+	for (int i = 0; i < XMALLOC_BATCHES; i++) put_batch(&empty, table(sizeof(batch)));
+}
+
+static uint64_t xmalloc_batch(uint64_t *random) {
+	batch *b = take_batch(&empty);
+	uint64_t sum = 0;
+	for (int i = 0; i < XMALLOC_BLOCKS; i++) {
+		uint64_t size = size_of(next(random), p.min, p.span);
+		b->blocks[i] = must(get(size));
+		touch(b->blocks[i]);
+		sum += size;
+	}
+	put_batch(&full, b);
+	return sum;
+}
+
+static result run_handover(uint64_t (*produce)(uint64_t *random), uint64_t blocks, void *(*consume)(void *)) {
 	result r = {0};
 	uint64_t random = seed(0);
 	pthread_t consumer;
 	if (pthread_create(&consumer, NULL, consume, NULL)) die("no thread");
 	if (!p.ops)
-		for (double start = now(); now() - start < p.warm;) produce_batch(&random);
+		for (double start = now(); now() - start < p.warm;) produce(&random);
 	begin();
 	double start = now();
 	for (uint64_t n = 0; p.ops ? n < p.ops : now() - start < p.run; n++) {
-		r.sum += produce_batch(&random);
-		r.ops += BATCH_SIZE;
+		r.sum += produce(&random);
+		r.ops += blocks;
 	}
 	r.ns = (now() - start) / r.ops;
 	end();
@@ -474,6 +642,85 @@ static result run_churn(void) {
 	return r;
 }
 
+// --- peak ----------------------------------------------------------------------
+
+#define PEAK_PHASES 12
+#define PEAK_THREADS 2
+
+// A tide is the blocks of a thread.
+typedef struct {
+	void **blocks;
+	uint32_t *sizes;
+	uint64_t n, live, high, phase, ops, random;
+} tide;
+
+static tide tides[PEAK_THREADS];
+static pthread_barrier_t tide_turns;
+
+static uint64_t tide_size(tide *t) {
+	uint64_t kind = slot_of(next(&t->random), 1000), x = next(&t->random);
+	if (kind < 900) return size_of(x, 16 + 24 * t->phase, 480);
+	return kind < 998 ? size_of(x, 512, 8 << 10) : size_of(x, 40 << 10, 600 << 10);
+}
+
+static void tide_add(tide *t) {
+	uint64_t size = tide_size(t);
+	t->blocks[t->n] = memset(must(get(size)), 1, size);
+	t->sizes[t->n++] = (uint32_t)size;
+	t->live += size;
+	t->ops++;
+}
+
+static void tide_drop(tide *t) {
+	uint64_t i = slot_of(next(&t->random), t->n), last = --t->n;
+	t->live -= t->sizes[i];
+	put(t->blocks[i]);
+	t->blocks[i] = t->blocks[last];
+	t->sizes[i] = t->sizes[last];
+}
+
+static uint64_t tides_most;
+static void *tide_member(void *arg) {
+	tide *t = arg;
+	for (; t->phase < PEAK_PHASES; t->phase++) {
+		while (t->live < t->high) tide_add(t);
+		for (uint64_t i = 3 * t->n; i > 0; i--)
+			for (tide_drop(t); t->live < t->high;) tide_add(t);
+		if (pthread_barrier_wait(&tide_turns) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			uint64_t live = tides[0].live + tides[1].live;
+			if (live > tides_most) tides_most = live;
+		}
+		pthread_barrier_wait(&tide_turns);
+		while (t->n > 0 && t->live > t->high / 3) tide_drop(t);
+		pthread_barrier_wait(&tide_turns);
+	}
+	return NULL;
+}
+
+static result run_peak(void) {
+	result r = {.ops = PEAK_PHASES};
+	for (int i = 0; i < PEAK_THREADS; i++) {
+		uint64_t high = p.peak / PEAK_THREADS;
+		tides[i] = (tide){table(high / 128 * sizeof(void *)), table(high / 128 * sizeof(uint32_t)), .high = high, .random = seed(i)};
+	}
+	pthread_barrier_init(&tide_turns, NULL, PEAK_THREADS);
+	put(must(get(16)));
+	FILE *f = fopen("/proc/self/clear_refs", "w");
+	if (!f || fputs("5", f) < 0 || fclose(f)) die("the peak of resident memory cannot be reset");
+	uint64_t before = memory_of("/proc/self/status", "VmHWM: %lu kB");
+	pthread_t other;
+	begin();
+	double start = now();
+	if (pthread_create(&other, NULL, tide_member, &tides[1])) die("no thread");
+	tide_member(&tides[0]);
+	pthread_join(other, NULL);
+	r.ns = (now() - start) / PEAK_PHASES;
+	end();
+	r.peak = (double)(memory_of("/proc/self/status", "VmHWM: %lu kB") - before) / tides_most;
+	r.sum = tides_most + tides[0].ops + tides[1].ops;
+	return r;
+}
+
 // --- main ----------------------------------------------------------------------
 
 static int is(const char *name) { return !strcmp(p.bench, name); }
@@ -483,7 +730,12 @@ static result run(void) {
 	if (is("Zeroed")) return run_threads((looper){NULL, zeroed_loop});
 	if (is("Mixed")) return run_threads((looper){mixed_fresh, mixed_loop});
 	if (is("List")) return run_threads((looper){NULL, list_loop});
-	if (is("Handover")) return run_handover();
+	if (is("Scatter")) return run_threads((looper){scatter_fresh, scatter_loop});
+	if (is("Larson")) return larson_begin(), run_threads((looper){larson_fresh, larson_loop});
+	if (is("Mstress")) return mstress_begin(), run_threads((looper){mstress_fresh, mstress_loop});
+	if (is("Handover")) return run_handover(produce_batch, BATCH_SIZE, consume);
+	if (is("Xmalloc")) return xmalloc_begin(), run_handover(xmalloc_batch, XMALLOC_BLOCKS, free_batches);
+	if (is("Peak")) return run_peak();
 	if (is("Grow")) return growth(strcmp(p.by, "copy") ? step_realloc : step_copy);
 	if (is("Memory") || is("Huge")) return run_live();
 	if (is("MemoryChurn")) return run_churn();
@@ -499,10 +751,11 @@ static void parse_name(char *name) {
 		int n = sscanf(part, "size=%lu-%lu", &from, &to);
 		if (n >= 1) p.min = from, p.max = n == 2 ? to : from;
 		else if (sscanf(part, "goroutines=%d", &p.threads) != 1 && sscanf(part, "read=%d", &p.read) != 1 &&
-			sscanf(part, "by=%15s", p.by) != 1) die("no such part of a name");
+			sscanf(part, "by=%15s", p.by) != 1 && sscanf(part, "live=%luMiB", &p.peak) != 1) die("no such part of a name");
 	}
 	if (p.threads > MAX_THREADS) die("too many goroutines");
 	p.span = p.max - p.min + 1;
+	p.peak <<= 20;
 }
 
 int main(int argc, char **argv) {
@@ -525,6 +778,7 @@ int main(int argc, char **argv) {
 	if (r.requested)
 		printf(" %.6f resident/requested %.4f overhead-B/block", (double)r.resident / r.requested,
 			((double)r.resident - (double)r.requested) / p.slots);
+	if (r.peak) printf(" %.6f peak/live", r.peak);
 	if (p.ops) printf(" %llu sum", (unsigned long long)(r.sum % (1ull << 52)));
 	putchar('\n');
 	return 0;
