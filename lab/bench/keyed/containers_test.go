@@ -22,7 +22,7 @@ func TestTextContainers(t *testing.T) {
 
 func checkContainer[K any](t *testing.T, p peer[K], keys func(order) source[K]) {
 	const n = 1000
-	f := field[K]{keys: keys, n: n}
+	f := field[K]{keys: keys, n: n, room: n}
 	c := f.filled(p)
 	if c.get == nil {
 		return // what is interned has no values

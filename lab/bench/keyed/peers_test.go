@@ -5,18 +5,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"unique"
 	"unsafe"
 
 	"github.com/VictoriaMetrics/fastcache"
 	"github.com/cockroachdb/swiss"
-	google "github.com/google/btree"
 	"github.com/puzpuzpuz/xsync/v4"
-	tidwall "github.com/tidwall/btree"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/hashmap"
 	"github.com/freehold-go/freehold/intern"
 )
@@ -29,6 +25,7 @@ type container[K any] struct {
 	delete  func(k K)
 	getMany func(keys []K, values []uint64, found []bool)
 	scan    func() (sum uint64)
+	share   func(keys []K, choices []byte) // 0: get, 1: put, 2: delete; or nil
 
 	*batched[K] // or nil
 }
@@ -89,10 +86,28 @@ func (c container[K]) remove(keys []K) {
 	}
 }
 
-// A peer makes containers, with room for n entries if it must know.
+// do gets a key if its choice is 0, puts it if that is 1, and deletes it otherwise.
+func (c container[K]) do(keys []K, choices []byte) {
+	if c.share != nil {
+		c.share(keys, choices)
+		return
+	}
+	for i, k := range keys {
+		switch choices[i] {
+		case 0:
+			c.get(k)
+		case 1:
+			c.put(k, uint64(i))
+		default:
+			c.delete(k)
+		}
+	}
+}
+
+// A peer makes containers, with room for entries where it can or must.
 type peer[K any] struct {
 	name  string
-	fresh func(n int) container[K]
+	fresh func(room int) container[K]
 }
 
 // A pair is a value of a map of strings.
@@ -230,34 +245,6 @@ func numberInText(s string) uint64 {
 	return binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s), 8))
 }
 
-var shared = []peer[uint64]{
-	{"freehold-sharded", func(int) container[uint64] {
-		m := hashmap.NewShared[uint64, uint64](heap(false), nil)
-		return container[uint64]{
-			put: func(k, v uint64) { must(m.Put(k, v)) }, get: m.Get, delete: func(k uint64) { m.Delete(k) },
-		}
-	}},
-	{"xsync-map", func(int) container[uint64] {
-		m := xsync.NewMap[uint64, uint64]()
-		return container[uint64]{put: m.Store, get: m.Load, delete: m.Delete}
-	}},
-	{"sync-map", func(int) container[uint64] {
-		m := &sync.Map{}
-		return container[uint64]{
-			put: func(k, v uint64) { m.Store(k, v) },
-			get: func(k uint64) (uint64, bool) {
-				v, ok := m.Load(k)
-				if !ok {
-					return 0, false
-				}
-				return v.(uint64), true
-			},
-			delete: func(k uint64) { m.Delete(k) },
-		}
-	}},
-	{"go-map-rwmutex", lockedMaps},
-}
-
 // sharedBytes have values of 128 B: a number at both ends.
 var sharedBytes = []peer[string]{
 	{"freehold-sharded", func(int) container[string] {
@@ -327,79 +314,6 @@ func numberIn(b []byte) uint64 {
 		return 0
 	}
 	return binary.LittleEndian.Uint64(b) & binary.LittleEndian.Uint64(b[valueBytes-8:])
-}
-
-// lockedMaps is 256 Go maps, each under a sync.RWMutex. It relies on keys that look random.
-func lockedMaps(int) container[uint64] {
-	type lockedMap struct {
-		mu sync.RWMutex
-		m  map[uint64]uint64
-		_  [64 - 24 - 8]byte
-	}
-	all := new([256]lockedMap)
-	for i := range all {
-		all[i].m = map[uint64]uint64{}
-	}
-	return container[uint64]{
-		put: func(k, v uint64) {
-			m := &all[k>>56]
-			m.mu.Lock()
-			m.m[k] = v
-			m.mu.Unlock()
-		},
-		get: func(k uint64) (uint64, bool) {
-			m := &all[k>>56]
-			m.mu.RLock()
-			v, ok := m.m[k]
-			m.mu.RUnlock()
-			return v, ok
-		},
-		delete: func(k uint64) {
-			m := &all[k>>56]
-			m.mu.Lock()
-			delete(m.m, k)
-			m.mu.Unlock()
-		},
-	}
-}
-
-var ordered = []peer[uint64]{
-	{"freehold-btree", func(int) container[uint64] {
-		m := btree.New[uint64, uint64](heap(false), nil)
-		return container[uint64]{
-			put: func(k, v uint64) { must(m.Put(k, v)) }, get: m.Get, delete: func(k uint64) { m.Delete(k) },
-			scan: func() (sum uint64) {
-				for k, v := range m.All() {
-					sum += k ^ v
-				}
-				return sum
-			},
-		}
-	}},
-	{"google-btree", func(int) container[uint64] {
-		type item struct{ key, value uint64 }
-		// The degree is from the benchmarks of its documentation.
-		m := google.NewG(32, func(a, b item) bool { return a.key < b.key })
-		return container[uint64]{
-			put:    func(k, v uint64) { m.ReplaceOrInsert(item{k, v}) },
-			get:    func(k uint64) (uint64, bool) { it, ok := m.Get(item{key: k}); return it.value, ok },
-			delete: func(k uint64) { m.Delete(item{key: k}) },
-			scan: func() (sum uint64) {
-				m.Ascend(func(it item) bool { sum += it.key ^ it.value; return true })
-				return sum
-			},
-		}
-	}},
-	{"tidwall-btree", func(int) container[uint64] {
-		m := &tidwall.Map[uint64, uint64]{}
-		return container[uint64]{
-			put: func(k, v uint64) { m.Set(k, v) }, get: m.Get, delete: func(k uint64) { m.Delete(k) },
-			scan: func() (sum uint64) {
-				m.Scan(func(k, v uint64) bool { sum += k ^ v; return true })
-				return sum
-			},
-		}
-	}},
 }
 
 var interned = []peer[string]{

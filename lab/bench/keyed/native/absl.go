@@ -3,7 +3,11 @@
 package native
 
 // #cgo CXXFLAGS: -O2 -std=c++17 -DNDEBUG
-// #cgo pkg-config: absl_flat_hash_map
+// #cgo pkg-config: absl_btree absl_flat_hash_map
 import "C"
 
-const Name = "c++-absl" // of the peer
+// Names of the peers.
+const (
+	Hash  = "c++-absl"
+	Other = "c++-absl-btree"
+)

@@ -5,4 +5,8 @@ package native
 // #cgo CXXFLAGS: -O2 -std=c++17 -DNDEBUG
 import "C"
 
-const Name = "c++-boost" // of the peer
+// Names of the peers.
+const (
+	Hash  = "c++-boost"
+	Other = "c++-boost-concurrent"
+)

@@ -5,12 +5,21 @@ package native
 // #include "maps.h"
 import "C"
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
+
+func init() { fmt.Println("allocator:", C.GoString(C.map_version())) } // lab bench reads it
 
 // A Map is never freed.
 type Map struct{ at unsafe.Pointer }
 
-func New() Map { return Map{C.map_new()} }
+// NewHash returns a map with room for entries.
+func NewHash(room int) Map { return Map{C.map_new(0, C.size_t(room))} }
+
+// NewOther returns the map with the name Other.
+func NewOther() Map { return Map{C.map_new(1, 0)} }
 
 // Put gives keys the values first, first+1 and so on.
 func (m Map) Put(keys []uint64, first uint64) {
@@ -20,6 +29,11 @@ func (m Map) Put(keys []uint64, first uint64) {
 // Look returns the sum of the values, 1 for a key that is not there.
 func (m Map) Look(keys []uint64) uint64 {
 	return uint64(C.map_look(m.at, of(keys), C.size_t(len(keys))))
+}
+
+// Share gets a key if its choice is 0, puts it if that is 1, and deletes it otherwise.
+func (m Map) Share(keys []uint64, choices []byte) {
+	C.map_share(m.at, of(keys), (*C.uint8_t)(unsafe.SliceData(choices)), C.size_t(len(keys)))
 }
 
 // Get returns the value of a key.
