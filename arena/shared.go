@@ -25,6 +25,7 @@ import (
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/poison"
+	"github.com/freehold-go/freehold/internal/retire"
 )
 
 // SharedOptions sets up a [Shared]; nil means all defaults.
@@ -88,14 +89,14 @@ type Shared struct {
 
 	// Each chunk with memory is in chunks, and in either the table or exactly one of the lists
 	// below.
-	chunks         []*sharedChunk            // by address
-	full           []*sharedChunk            // have blocks of this generation
-	partial        spareSet                  // have blocks of this generation, and free bytes
-	retired        epoch.Queue[*sharedChunk] // have blocks of earlier generations only
-	spare          spareSet                  // ready for use
-	spareDedicated spareSet                  // ready for use; dedicated chunks
-	reserved       int                       // bytes in chunks; at most maxBytes if that is not 0
-	live           int                       // blocks of this generation that chunks in the table do not count
+	chunks         []*sharedChunk             // by address
+	full           []*sharedChunk             // have blocks of this generation
+	partial        spareSet                   // have blocks of this generation, and free bytes
+	retired        retire.Queue[*sharedChunk] // have blocks of earlier generations only
+	spare          spareSet                   // ready for use
+	spareDedicated spareSet                   // ready for use; dedicated chunks
+	reserved       int                        // bytes in chunks; at most maxBytes if that is not 0
+	live           int                        // blocks of this generation that chunks in the table do not count
 	liveBytes      int
 
 	generation atomic.Uint64          // number of Resets so far; grows under mu

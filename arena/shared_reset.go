@@ -23,6 +23,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/retire"
 )
 
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock and never waits
@@ -208,7 +209,7 @@ func (s *Shared) Close() {
 		asan.Unpoison(c.mem)
 		s.parent.Free(c.mem)
 	}
-	s.chunks, s.full, s.retired = nil, nil, epoch.Queue[*sharedChunk]{}
+	s.chunks, s.full, s.retired = nil, nil, retire.Queue[*sharedChunk]{}
 	s.partial, s.spare, s.spareDedicated = spareSet{}, spareSet{}, spareSet{}
 	s.reserved, s.live, s.liveBytes = 0, 0, 0
 }

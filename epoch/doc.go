@@ -19,8 +19,8 @@
 //		freehold.Free(heap, old)
 //	}
 //
-// Readers take no lock and never wait. A writer polls. A [Queue] is a retire list: it keeps
-// unlinked values in batches until their epochs have passed.
+// Readers take no lock and never wait. A writer polls. One with many values keeps them in batches,
+// each with the Epoch that ended after they were unlinked: a list of such batches is a retire list.
 //
 // [github.com/freehold-go/freehold/arena.Shared] and the pools of
 // [github.com/freehold-go/freehold/pool] do the writer's part themselves, by Reset and Retire. Each

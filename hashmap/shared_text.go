@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/retire"
 )
 
 // loadText returns the text behind the reference at p.
@@ -60,7 +61,7 @@ type retireList struct {
 	openBytes int
 
 	sweeping sync.Mutex
-	queue    epoch.Queue[ref]
+	queue    retire.Queue[ref]
 }
 
 // A batch ends at this number of texts or bytes, whichever comes first.

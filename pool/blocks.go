@@ -54,11 +54,11 @@ type Options struct {
 //
 // The parent supplies chunks of 64 KiB, or of eight blocks if that is more. The blocks of a chunk
 // are contiguous. Metadata takes four bytes and a bit for each block, from the parent too. On the
-// Go heap, each processor that uses the pool takes 2 KiB and each chunk about 100 bytes. A freed block is reused at once. Only Trim and Close return memory to the parent.
+// Go heap, each processor that uses the pool takes 2 KiB and each chunk about 100 bytes. A freed
+// block is reused at once. Only Trim and Close return memory to the parent.
 //
 // Out of memory means that the limit was reached or the parent refused, and that no block is free.
-// If other processors may hold free blocks, that check stops the world for about
-// 20 microseconds.
+// If other processors may hold free blocks, that check stops the world for about 20 microseconds.
 //
 // Alloc and Free take a lock only on the slow path, which moves a batch of up to 64 blocks.
 // BenchmarkPair measures a pair.
@@ -302,7 +302,7 @@ func (b *Blocks) PutBatch(src [][]byte) {
 }
 
 // Reset frees all blocks, live ones too, and keeps the memory. No goroutine may
-// use the pool, its caches or its blocks during the call. Lookup of a handle to a
+// use the pool, its [Cache]s or its blocks during the call. Lookup of a handle to a
 // value that was live reports false afterwards.
 func (b *Blocks) Reset() { b.reset("pool.Blocks.Reset") }
 

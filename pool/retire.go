@@ -13,13 +13,14 @@ import (
 
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/retire"
 )
 
 // A retireList holds the retired blocks that are not free yet. mu guards its fields; it is taken
 // after central.mu.
 type retireList struct {
 	mu     sync.Mutex
-	queue  epoch.Queue[entry]
+	queue  retire.Queue[entry]
 	sealed uint // number of batches sealed so far
 	freed  uint // number of batches removed so far
 }
@@ -119,7 +120,7 @@ func (l *retireList) due(epochs *epoch.Domain) bool {
 func (l *retireList) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queue, l.freed = epoch.Queue[entry]{}, l.sealed
+	l.queue, l.freed = retire.Queue[entry]{}, l.sealed
 }
 
 // mustBeUnguarded panics if a guard is held that may protect a block.

@@ -1,15 +1,19 @@
-// Queue: a retire list.
+// Package retire has the retire list of arenas, pools and maps: unlinked values that wait until no
+// reader can use them.
 //
 //	Add --> open batch --Seal--> | epoch 7 | epoch 8 | epoch 9 | --passed, oldest first--> Pop
+package retire
 
-package epoch
+import (
+	"iter"
 
-import "iter"
+	"github.com/freehold-go/freehold/epoch"
+)
 
-// Queue is a retire list: it holds unlinked values until no reader can use them. A writer Adds
-// values and Seals the batch, which ends an epoch of a [Domain]. Once that epoch has passed, Pop
-// returns the values. The zero value is an empty Queue. A Queue is not safe for concurrent use. It
-// reuses the array of a popped batch for a later one.
+// Queue is a retire list. A writer Adds values and Seals the batch, which ends an epoch of a
+// [epoch.Domain]. Once that epoch has passed, Pop returns the values. The zero value is an empty
+// Queue. A Queue is not safe for concurrent use. It reuses the array of a popped batch for a later
+// one.
 type Queue[T any] struct {
 	open    []T
 	batches []batch[T] // oldest first; empty before index first
@@ -23,7 +27,7 @@ type Queue[T any] struct {
 type batch[T any] struct {
 	values []T
 	taken  int
-	epoch  *Epoch
+	epoch  *epoch.Epoch
 }
 
 // maxKept is the most batches for which an empty Queue keeps an array.
@@ -39,9 +43,9 @@ func (q *Queue[T]) Add(values ...T) int {
 	return len(q.open)
 }
 
-// Seal closes the open batch and calls [Domain.Advance]. It reports whether there was one: it is a
+// Seal closes the open batch and calls [epoch.Domain.Advance]. It reports whether there was one: it is a
 // no-op if no value was added since the last Seal.
-func (q *Queue[T]) Seal(d *Domain) bool {
+func (q *Queue[T]) Seal(d *epoch.Domain) bool {
 	if len(q.open) == 0 {
 		return false
 	}
@@ -51,7 +55,7 @@ func (q *Queue[T]) Seal(d *Domain) bool {
 }
 
 // Passed reports whether Pop would return values: whether the oldest sealed batch's epoch has
-// passed. It costs as much as [Epoch.Passed].
+// passed. It costs as much as [epoch.Epoch.Passed].
 func (q *Queue[T]) Passed() bool {
 	return q.first < len(q.batches) && q.batches[q.first].epoch.Passed()
 }

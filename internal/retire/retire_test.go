@@ -1,13 +1,13 @@
-package epoch_test
+package retire_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/retire"
 )
 
 // A Queue returns values in order, and none while a guard is held that was entered before its
@@ -16,7 +16,7 @@ func TestQueueAgainstAModel(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var d epoch.Domain
-		var q epoch.Queue[int]
+		var q retire.Queue[int]
 		type batch struct {
 			values []int
 			guards []*epoch.Guard // entered before it was sealed
@@ -92,7 +92,7 @@ func TestQueueAgainstAModel(t *testing.T) {
 // A queue that is filled and emptied over and over allocates an Epoch for each batch and no array.
 func TestQueueReusesItsArrays(t *testing.T) {
 	var d epoch.Domain
-	var q epoch.Queue[int]
+	var q retire.Queue[int]
 	values := make([]int, 1000)
 	turn := func() {
 		q.Add(values...)
@@ -106,26 +106,11 @@ func TestQueueReusesItsArrays(t *testing.T) {
 	}
 }
 
-// A writer unlinks values, and frees them when their readers have left.
-func ExampleQueue() {
-	var d epoch.Domain
-	var retired epoch.Queue[string]
-	reader := d.Enter()
-	retired.Add("old block")
-	retired.Seal(&d)
-	fmt.Println(retired.Pop(10))
-	reader.Leave()
-	fmt.Println(retired.Pop(10))
-	// Output:
-	// []
-	// [old block]
-}
-
 // An array that grew while a guard was held is not kept when the Queue is empty.
 func TestQueueReturnsALargeArray(t *testing.T) {
 	const batches = 100_000
 	var d epoch.Domain
-	var q epoch.Queue[byte]
+	var q retire.Queue[byte]
 	inUse := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
