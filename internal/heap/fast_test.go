@@ -14,6 +14,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // alloc and free keep every promise by themselves, without the assembly.
@@ -33,8 +34,8 @@ func conformPlain(t *testing.T) {
 	})
 }
 
-// Whatever stops the world, interrupts goroutines or moves them between processors, a cache
-// has one user at a time: no block has two owners, and none is lost.
+// A cache has one user at a time, whatever stops the world, interrupts goroutines or moves them
+// between processors: no block has two owners, and none is lost. Blocks become watched meanwhile.
 func TestCachesHaveOneUser(t *testing.T) {
 	t.Run("called", func(t *testing.T) {
 		cachesHaveOneUser(t, func(h *heap.Heap) freehold.Allocator { return heap.Adapter{Heap: h} })
@@ -52,6 +53,8 @@ func cachesHaveOneUser(t *testing.T, of func(h *heap.Heap) freehold.Allocator) {
 	if pprof.StartCPUProfile(io.Discard) == nil { // for its signals
 		defer pprof.StopCPUProfile()
 	}
+	heap.SampleAt(t, 0) // restores the rates
+	heap.GuardAt(t, 0)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := heap.NewHeap(t, heap.Options{Decay: time.Millisecond})
@@ -67,11 +70,18 @@ func cachesHaveOneUser(t *testing.T, of func(h *heap.Heap) freehold.Allocator) {
 			}
 		})
 	}
-	pest(2*time.Millisecond, func(n int) { runtime.GOMAXPROCS(1 + n%7) })
+	pest(2*time.Millisecond, func(n int) { runtime.GOMAXPROCS([]int{8, 1, 4, 70, 2}[n%5]) }) // 70 is more than the table has
 	pest(time.Millisecond, func(int) { runtime.GC() })
 	pest(20*time.Millisecond, func(int) { debug.FreeOSMemory() })
 	pest(100*time.Microsecond, func(int) { h.Trim() })
-	pest(time.Millisecond, func(int) { h.Tick(); h.Stats() })
+	pest(time.Millisecond, func(int) { h.Tick() })
+	pest(time.Millisecond, func(int) {
+		if st := h.Stats(); st.Allocated < 0 || st.Resident < 0 || st.Active < 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+	pest(3*time.Millisecond, func(n int) { watch.SetSampleRate([]int{0, 200, 0, 1}[n%4]) })
+	pest(5*time.Millisecond, func(n int) { watch.SetGuardRate([]int{0, 0, 1, 2}[n%4], 0) })
 
 	passed := make(chan []byte, 64)
 	for seed := range uint64(8) {
@@ -85,7 +95,10 @@ func cachesHaveOneUser(t *testing.T, of func(h *heap.Heap) freehold.Allocator) {
 				clear(b)
 				a.Free(b)
 			}
-			for range rounds {
+			for round := range rounds {
+				if round%50 == 0 {
+					alloctest.RunProgram(t, a, program(r, 250))
+				}
 				for range 100 {
 					i := r.IntN(len(live))
 					if live[i] != nil {
@@ -134,40 +147,9 @@ func cachesHaveOneUser(t *testing.T, of func(h *heap.Heap) freehold.Allocator) {
 		}
 	}
 	heap.Check(h, t)
-	if st := h.Stats(); st.Allocated != 0 {
+	h.Trim()
+	heap.Check(h, t)
+	if st := h.Stats(); st.Allocated != 0 || st.Active != 0 {
 		t.Errorf("in use at the end: %+v", st)
-	}
-}
-
-// Zeroed clears used memory of every size, and nothing beside it.
-func TestZeroedClearsTheBlockAndNothingElse(t *testing.T) {
-	h := heap.NewHeap(t, heap.Options{})
-	for size := 1; size <= 300; size++ {
-		var live [8][]byte
-		for i := range live {
-			live[i], _ = h.Alloc(size, 8, false)
-			for j := range live[i] {
-				live[i][j] = 0xAA
-			}
-		}
-		h.Free(live[3])
-		z, err := h.Alloc(size, 8, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j, v := range z {
-			if v != 0 {
-				t.Fatalf("byte %d of a zeroed block of %d holds %#x", j, size, v)
-			}
-		}
-		live[3] = z
-		for i, b := range live {
-			for j, v := range b {
-				if i != 3 && v != 0xAA {
-					t.Fatalf("byte %d of a block of %d beside a zeroed one holds %#x", j, size, v)
-				}
-			}
-			h.Free(b)
-		}
 	}
 }

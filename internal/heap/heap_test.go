@@ -4,15 +4,10 @@ package heap
 
 import (
 	"bytes"
-	"errors"
-	"runtime"
-	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/asan"
-	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -83,47 +78,6 @@ func allSet(b []byte, v byte) bool {
 
 var panicOf = panics.Of
 
-func TestAlignments(t *testing.T) {
-	h := newHeap(t, Options{})
-	for align := 1; align <= 8<<20; align *= 2 {
-		for _, size := range []int{1, 24, 100, 1000, 5000, 33000, 3 << 20} {
-			b, err := h.Alloc(size, align, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if addr := uintptr(unsafe.Pointer(&b[0])); addr%uintptr(align) != 0 || len(b) != size || cap(b) != size {
-				t.Fatalf("Alloc(%d, %d) = %#x, %d, %d", size, align, addr, len(b), cap(b))
-			}
-			fill(b, 1)
-			h.Free(b)
-		}
-	}
-}
-
-func TestSizesThatNoAddressSpaceHas(t *testing.T) {
-	h := newHeap(t, Options{})
-	const maxInt = int(^uint(0) >> 1)
-	for _, size := range []int{maxInt, maxInt - 100, maxInt / 2, maxInt/4*3 + 5} {
-		for _, align := range []int{1, 1 << 20, maxInt/2 + 1} {
-			if _, err := h.Alloc(size, align, false); !errors.Is(err, pages.ErrOutOfMemory) {
-				t.Errorf("Alloc(%d, %d): %v", size, align, err)
-			}
-		}
-	}
-	if _, err := h.Alloc(1, maxInt/2+1, false); !errors.Is(err, pages.ErrOutOfMemory) {
-		t.Errorf("huge alignment: %v", err)
-	}
-	if p := h.Calloc(maxInt, maxInt); p != nil {
-		t.Error("Calloc overflowed")
-	}
-	b := alloc(t, h, 100000)
-	if _, ok := h.Resize(b, maxInt); ok {
-		t.Error("Resize to the largest int")
-	}
-	h.Free(b)
-	h.check(t)
-}
-
 func TestGoodSize(t *testing.T) {
 	h := newHeap(t, Options{})
 	for _, tt := range [][2]int{{-5, 0}, {0, 0}, {1, 8}, {100, 112}, {32768, 32768}, {32769, 40960}, {1 << 20, 1 << 20}} {
@@ -169,35 +123,5 @@ func TestNoGoHeapAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(20, round); n != 0 {
 			t.Errorf("size %d: %v Go heap allocations in %d pairs", size, n, len(live))
 		}
-	}
-}
-
-func TestProcessorsComeAndGo(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	h := newHeap(t, Options{})
-	for _, n := range []int{8, 1, 4, 70, 2} { // 70 is more than the table has
-		runtime.GOMAXPROCS(n)
-		var wg sync.WaitGroup
-		for range 2 * n {
-			wg.Go(func() {
-				for i := range 2000 {
-					b := alloc(t, h, 1+i%300)
-					b[0] = 1
-					if i%100 == 0 {
-						runtime.Gosched()
-					}
-					h.Free(b)
-				}
-			})
-		}
-		wg.Wait()
-		if st := h.Stats(); st.Allocated != 0 {
-			t.Errorf("GOMAXPROCS=%d: %d bytes in use", n, st.Allocated)
-		}
-	}
-	h.Trim()
-	h.check(t)
-	if st := h.Stats(); st.Active != 0 {
-		t.Errorf("%+v", st)
 	}
 }

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 )
@@ -33,6 +34,9 @@ func TestPointers(t *testing.T) {
 	}
 	p := h.ReallocPointer(nil, 10)
 	h.FreePointer(h.ReallocPointer(p, 0))
+	if p := h.Calloc(math.MaxInt, math.MaxInt); p != nil {
+		t.Error("the size overflowed")
+	}
 	if st := h.Stats(); st.Blocks != 0 {
 		t.Errorf("%+v", st)
 	}

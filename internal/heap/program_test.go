@@ -2,8 +2,6 @@ package heap_test
 
 import (
 	"math/rand/v2"
-	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -51,7 +49,7 @@ func TestConformance(t *testing.T) {
 			}
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return heap.Adapter{heap.NewHeap(t, tt.o)}
-			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
+			}, &alloctest.Options{MaxAlign: 8 << 20, Concurrent: true, Detects: alloctest.AllMistakes})
 		})
 	}
 }
@@ -95,105 +93,4 @@ func program(r *rand.Rand, calls int) []byte {
 		prog[i] = byte(r.Uint32())
 	}
 	return prog
-}
-
-// Several goroutines run programs on one heap, while others trim it, tick,
-// read its figures and change the number of processors.
-func TestProgramsAtOnce(t *testing.T) {
-	calls := 8000
-	if testing.Short() {
-		calls = 1000
-	}
-	heap.SampleAt(t, 0)
-	heap.GuardAt(t, 0)
-	h := heap.NewHeap(t, heap.Options{Decay: 2_000_000})
-	done := make(chan bool)
-	var pests, runs sync.WaitGroup
-	pests.Go(func() {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-		for n := 1; ; n = n%8 + 1 {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			runtime.GOMAXPROCS(n)
-			runtime.Gosched()
-			switch n {
-			case 2:
-				h.Trim()
-			case 3:
-				watch.SetSampleRate(200)
-			case 4:
-				h.Tick()
-			case 5:
-				watch.SetSampleRate(1)
-			case 6:
-				if st := h.Stats(); st.Allocated < 0 || st.Resident < 0 || st.Active < 0 {
-					t.Errorf("%+v", st)
-				}
-			case 7:
-				watch.SetSampleRate(0)
-				watch.SetGuardRate(runtime.NumGoroutine()%3, 0)
-			case 8:
-				runtime.GC()
-			}
-		}
-	})
-	for seed := range uint64(4) {
-		runs.Go(func() {
-			r := rand.New(rand.NewPCG(seed, 1))
-			for range 4 {
-				alloctest.RunProgram(t, heap.Adapter{h}, program(r, calls/4))
-			}
-		})
-	}
-	runs.Wait()
-	close(done)
-	pests.Wait()
-	heap.Check(h, t)
-	h.Trim()
-	heap.Check(h, t)
-	if st := h.Stats(); st.Allocated != 0 || st.Active != 0 {
-		t.Errorf("in use at the end: %+v", st)
-	}
-}
-
-// One goroutine allocates what another frees; in use returns to 0.
-func TestBlocksFreedElsewhere(t *testing.T) {
-	h := heap.NewHeap(t, heap.Options{})
-	blocks := make(chan []byte, 1000)
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for b := range blocks {
-				if !heap.AllSet(b, byte(len(b))) {
-					t.Errorf("a block of %d bytes holds %x", len(b), b)
-				}
-				h.Free(b)
-			}
-		})
-	}
-	var makers sync.WaitGroup
-	for seed := range uint64(2) {
-		makers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, 2))
-			for range 50000 {
-				b, err := h.Alloc(1+r.IntN(600), 8, false)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				heap.Fill(b, byte(len(b)))
-				blocks <- b
-			}
-		})
-	}
-	makers.Wait()
-	close(blocks)
-	wg.Wait()
-	heap.Check(h, t)
-	if st := h.Stats(); st.Allocated != 0 {
-		t.Errorf("in use: %+v", st)
-	}
 }

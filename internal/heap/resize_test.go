@@ -26,6 +26,7 @@ func TestResizeSmall(t *testing.T) {
 		{32768, 32769, false},
 		{40000, 32768, false}, // from a run to a class
 		{40000, 49152, true},  // to the end of its pages
+		{40000, math.MaxInt, false},
 	}
 	for _, tt := range tests {
 		b := alloc(t, h, tt.from)
