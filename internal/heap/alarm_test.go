@@ -32,6 +32,16 @@ func TestTimerRunsOnlyWhenThereIsWork(t *testing.T) {
 	if !h.pages.Alarm.Set() {
 		t.Error("asleep with blocks in the caches")
 	}
+	h.Trim()
+	if h.Tick(); h.pages.Alarm.Set() {
+		t.Error("a tick after Trim sets a timer")
+	}
+	alloc(t, h, 10)
+	h.Close()
+	h.pages.Alarm.Stop()
+	if h.Tick(); h.pages.Alarm.Set() {
+		t.Error("a tick after Close sets a timer")
+	}
 }
 
 // The timer does not stop before the caches' blocks have become holes.
@@ -55,16 +65,6 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	}
 	if h.small.Holding(small.ClassFor(4096, 1), 0).Holes == 0 {
 		t.Error("no holes were made")
-	}
-}
-
-// A trimmed heap is at rest: the next tick sets no timer.
-func TestTickAfterTrimSetsNoTimer(t *testing.T) {
-	h := newHeap(t, Options{Decay: never})
-	h.Free(alloc(t, h, 64))
-	h.Trim()
-	if h.Tick(); h.pages.Alarm.Set() {
-		t.Error("a timer is set")
 	}
 }
 

@@ -9,18 +9,6 @@ import (
 	"github.com/freehold-go/freehold/internal/small"
 )
 
-// A tick that comes after Close is the last.
-func TestTickOfAClosedHeapSetsNoTimer(t *testing.T) {
-	h := newHeap(t, Options{Decay: never})
-	alloc(t, h, 10)
-	h.Close()
-	h.pages.Alarm.Stop()
-	h.Tick()
-	if h.pages.Alarm.Set() {
-		t.Error("a timer is set")
-	}
-}
-
 // The block of a closed heap is no other heap's, whoever has its number now.
 func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	h := newHeap(t, Options{})

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
@@ -212,62 +211,6 @@ func TestRunsThatAreNotKept(t *testing.T) {
 		}
 		o.Close()
 	}
-}
-
-func TestFreesOfAKeptRun(t *testing.T) {
-	h, other := newHeap(t, Options{}), newHeap(t, Options{})
-	o := keeping(t, h)
-	b, keep := allocOn(t, o, 100000, 1, false), allocOn(t, o, 100000, 1, false)
-	o.Free(b)
-	for name, tt := range map[string]struct {
-		says string
-		free func()
-	}{
-		"twice":                 {"double free", func() { o.Free(b) }},
-		"twice, of the heap":    {"double free", func() { h.Free(b) }},
-		"twice, by a pointer":   {"double free", func() { h.FreePointer(unsafe.Pointer(&b[0])) }},
-		"resized":               {"double free", func() { h.Resize(b, 110000) }},
-		"from its middle":       {"double free", func() { o.Free(b[8192:]) }},
-		"another heap's":        {"another heap", func() { other.Free(b) }},
-		"a live one, cut":       {"a block is freed whole", func() { o.Free(keep[:99999]) }},
-		"a live one, inside":    {"points 8192 bytes into a block", func() { o.Free(keep[8192:]) }},
-		"a live one, elsewhere": {"another heap", func() { other.Free(keep) }},
-	} {
-		if got := panicOf(tt.free); !strings.Contains(got, tt.says) {
-			t.Errorf("%s: panic %q", name, got)
-		}
-		h.check(t)
-	}
-	if c := allocOn(t, o, 100000, 1, false); small.AddrOf(c) != small.AddrOf(b) {
-		t.Error("the run is lost")
-	}
-	o.Free(b)
-	o.Free(keep)
-	o.Close()
-}
-
-// A goroutine has found a block live, and another has freed it. Meanwhile the block's span
-// describes another block of its size, which stays live.
-func TestBlockWhoseSpanIsAnotherBlocksIsNotClaimed(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 100000)
-	if pages.SpanAt(small.AddrOf(b)).Claim(small.AddrOf(b)+pages.PageBytes, 100000) {
-		t.Error("another block was claimed")
-	}
-	h.check(t)
-	h.Free(b) // it is live
-}
-
-// Two goroutines that have both found the block live: one of them claims it.
-func TestBlockFreedTwiceAtOnceIsClaimedOnce(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 100000)
-	s := pages.SpanAt(small.AddrOf(b))
-	if !s.Claim(small.AddrOf(b), 100000) || s.Claim(small.AddrOf(b), 100000) {
-		t.Error("the block was not claimed exactly once")
-	}
-	s.Unclaim(100000)
-	h.Free(b)
 }
 
 // Nothing of what caches keep is left by what gives memory back.

@@ -38,19 +38,26 @@ func testMisuseIsNamed(t *testing.T) {
 		{"double free", func(h *Heap, small, _ []byte) { h.Free(small); h.Free(small) }, "double free"},
 		{"double free of a large block", func(h *Heap, _, large []byte) { h.Free(large); h.Free(large) }, "double free"},
 		{"double free after Trim", func(h *Heap, small, _ []byte) { h.Free(small); h.Trim(); h.Free(small) }, "double free"},
+		{"double free of a large block, by a pointer", func(h *Heap, _, large []byte) { h.Free(large); h.FreePointer(unsafe.Pointer(&large[0])) }, "double free"},
+		{"double free from the middle of a large block", func(h *Heap, _, large []byte) { h.Free(large); h.Free(large[8192:]) }, "Heap.Free: 0x"},
 		{"Go memory", func(h *Heap, _, _ []byte) { h.Free(make([]byte, 100)) }, "not from a freehold heap"},
 		{"empty slice of Go memory", func(h *Heap, _, _ []byte) { h.Free(make([]byte, 0, 100)) }, "not from a freehold heap"},
 		{"another heap's block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100)) }, `belongs to another heap, "other"`},
 		{"another heap's large block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100000)) }, `belongs to another heap, "other"`},
+		{"another heap's freed large block", func(h *Heap, _, _ []byte) { b := alloc(t, other, 100000); other.Free(b); h.Free(b) }, `another heap, "other"`},
 		{"interior", func(h *Heap, small, _ []byte) { h.Free(small[1:]) }, "points 1 byte into a block of 100 bytes"},
 		{"interior, aligned", func(h *Heap, small, _ []byte) { h.Free(small[96:]) }, "points 96 bytes into a block of 100 bytes"},
 		{"interior of a large block", func(h *Heap, _, large []byte) { h.Free(large[pages.PageBytes*3:]) }, "points 24576 bytes into a block of 100000 bytes"},
 		{"cut slice", func(h *Heap, small, _ []byte) { h.Free(small[:99]) }, "has 99 bytes, the block 100"},
 		{"emptied slice", func(h *Heap, small, _ []byte) { h.Free(small[:0]) }, "has 0 bytes, the block 100"},
 		{"clipped slice", func(h *Heap, small, _ []byte) { h.Free(small[:99:99]) }, "has 99 bytes, the block 100"},
+		{"emptied and clipped slice", func(h *Heap, small, _ []byte) { h.Free(small[:0:0]) }, "has 0 bytes, the block 100"},
+		{"emptied slice of a large block", func(h *Heap, _, large []byte) { h.Free(unsafe.Slice(&large[0], 0)) }, "has 0 bytes, the block 100000"},
+		{"empty slice inside a large block", func(h *Heap, _, large []byte) { h.Free(unsafe.Slice(&large[50000], 0)) }, "points 50000 bytes into a block"},
 		{"cut slice of a large block", func(h *Heap, _, large []byte) { h.Free(large[:40000]) }, "has 40000 bytes, the block 100000"},
 		{"Resize to a negative size", func(h *Heap, small, _ []byte) { h.Resize(small, -1) }, "Heap.Resize: size -1, want 0 or more"},
 		{"Resize after free", func(h *Heap, small, _ []byte) { h.Free(small); h.Resize(small, 10) }, "Heap.Resize: 0x"},
+		{"Resize after free of a large block", func(h *Heap, _, large []byte) { h.Free(large); h.Resize(large, 110000) }, "double free"},
 		{"Resize of Go memory", func(h *Heap, _, _ []byte) { h.Resize(make([]byte, 10), 11) }, "not from a freehold heap"},
 		{"Resize of a part", func(h *Heap, _, large []byte) { h.Resize(large[:99999], 11) }, "has 99999 bytes, the block 100000"},
 		{"FreePointer twice", func(h *Heap, small, _ []byte) { h.Free(small); h.FreePointer(unsafe.Pointer(&small[0])) }, "Heap.FreePointer: 0x"},
@@ -99,19 +106,6 @@ func testMisuseIsNamed(t *testing.T) {
 	}
 }
 
-// Free of addresses without a block takes no memory, however often it is called.
-func TestMisuseCostsNoMemory(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 64)
-	h.Free(b)
-	for range 3 {
-		if panicOf(func() { h.Free(b) }) == "" {
-			t.Fatal("a block was freed twice")
-		}
-	}
-	h.check(t) // which finds metadata that nobody has
-}
-
 func TestNegativeLimit(t *testing.T) {
 	if got := panicOf(func() { makeHeap(Options{MaxBytes: -1}) }); !strings.Contains(got, "NewHeap: MaxBytes -1, want 0 or more") {
 		t.Errorf("panic %q", got)
@@ -145,44 +139,18 @@ func TestRacingFreesOfLargeBlock(t *testing.T) {
 	}
 }
 
-func TestEmptySliceOfALargeBlockIsNoBlock(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 100000)
-	for _, at := range []int{0, 10, 50000} {
-		cut := unsafe.Slice(&b[at], 0)
-		if cap(cut) != 0 || panicOf(func() { h.Free(cut) }) == "" {
-			t.Errorf("an empty slice %d bytes into the block was taken", at)
-		}
-	}
-	h.Free(b)
-}
-
-func TestEmptySliceOfALiveBlockIsNoBlock(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 100)
-	for _, cut := range [][]byte{b[:0], b[:0:0]} {
-		if got := panicOf(func() { h.Free(cut) }); got == "" {
-			t.Errorf("an empty slice with capacity %d was taken", cap(cut))
-		}
-	}
-	h.Free(b)
-	h.Free([]byte{})
-	h.Free(nil)
-}
-
-// The status of a free block is a number too: no slice has that length.
+// The status of a free block is a number too. No slice has that length.
 func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 100)
-	h.Free(b)
-	for _, n := range []int{small.FreeZero, small.FreeDirty, small.FreeDirty + 1, small.FreeDirty + 1 + 100} {
-		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
-			t.Errorf("a slice of %d bytes was taken", n)
+	eachPath(t, func(t *testing.T, f *functions) {
+		h := newHeap(t, Options{})
+		b := alloc(t, h, 100)
+		h.Free(b)
+		for _, n := range []int{small.FreeZero, small.FreeDirty, small.FreeDirty + 1, small.FreeDirty + 1 + 100} {
+			if got := panicOf(func() { f.free(h, unsafe.Slice(&b[0], n), 0) }); got == "" {
+				t.Errorf("a slice of %d bytes was taken", n)
+			}
 		}
-		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
-			t.Errorf("a slice of %d bytes was taken by the Go path", n)
-		}
-	}
+	})
 }
 
 // A run whose memory is being given back is in no table.

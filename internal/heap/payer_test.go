@@ -24,9 +24,6 @@ var errRefused = fmt.Errorf("%w: refused", pages.ErrOutOfMemory)
 
 func (p *testPayer) Charge(n int) error {
 	p.charges++
-	if p.onCharge != nil {
-		p.onCharge()
-	}
 	if p.fails--; p.fails == 0 || p.MayCharge(n, 0) != nil {
 		return errRefused
 	}
@@ -56,39 +53,14 @@ func (p *testPayer) check(t *testing.T, h *Heap) {
 	}
 }
 
+// A payer is charged the committed bytes after each call. Whichever charge it refuses, the call
+// fails or continues with less.
 func TestPayerIsChargedWhatIsCommitted(t *testing.T) {
-	p := &testPayer{max: math.MaxInt}
-	h := newHeap(t, Options{Payer: p, Decay: never})
-	var live [][]byte
-	for i := range 200 {
-		b := alloc(t, h, 1+i*i*20)
-		live = append(live, b)
-		if r, ok := h.Resize(b, len(b)*2); ok {
-			live[i] = r
-		}
-		p.check(t, h)
-	}
-	for i, b := range live {
-		h.Free(b)
-		if i%50 == 0 {
-			h.Trim()
-		}
-		p.check(t, h)
-	}
-	alloc(t, h, 100)
-	alloc(t, h, 100000)
-	h.Close()
-	if p.charged != 0 {
-		t.Errorf("%d charged after Close", p.charged)
-	}
-}
-
-// Whichever charge is refused, the call fails or goes on with less, and the heap is whole.
-func TestPayerThatRefuses(t *testing.T) {
-	for fails := 1; fails < 40; fails++ {
+	for fails := range 40 { // 0 is none
 		p := &testPayer{max: math.MaxInt, fails: fails}
 		h := newHeap(t, Options{Payer: p, Decay: never})
-		for _, size := range []int{16, 40000, 3000, 3 << 20, 100000, 16} {
+		var live [][]byte
+		for _, size := range []int{16, 40000, 3000, 3 << 20, 100000, 600000, 20000, 16} {
 			b, err := h.Alloc(size, 8, false)
 			if err != nil {
 				if !errors.Is(err, errRefused) {
@@ -96,17 +68,31 @@ func TestPayerThatRefuses(t *testing.T) {
 				}
 				continue
 			}
-			fill(b, 3)
+			p.check(t, h)
 			if r, ok := h.Resize(b, 2*size); ok {
 				b = r
 			}
+			p.check(t, h)
 			if size == 40000 {
 				h.Free(b)
+				p.check(t, h)
+				continue
+			}
+			live = append(live, b)
+		}
+		for i, b := range live {
+			h.Free(b)
+			if i == 3 {
+				h.Trim()
 			}
 			p.check(t, h)
 		}
-		p.check(t, h)
+		alloc(t, h, 100)
+		alloc(t, h, 100000)
 		h.Close()
+		if p.charged != 0 {
+			t.Errorf("charge %d fails: %d charged after Close", fails, p.charged)
+		}
 	}
 }
 
@@ -167,16 +153,6 @@ func TestSpansLeaveSlack(t *testing.T) {
 		alloc(t, h, tt.slack/2)
 		p.check(t, h)
 		h.Close()
-	}
-}
-
-// The lower of two limits counts.
-func TestPayersLimitBesideTheHeaps(t *testing.T) {
-	for _, tt := range []struct{ max, payer, want int }{{0, 0, 0}, {1 << 20, 0, 1 << 20}, {0, 2 << 20, 2 << 20}, {1 << 20, 2 << 20, 1 << 20}, {3 << 20, 2 << 20, 2 << 20}} {
-		h := newHeap(t, Options{MaxBytes: tt.max, Payer: &testPayer{max: tt.payer}})
-		if got := h.Stats().MaxBytes; got != tt.want {
-			t.Errorf("limit is %d, want %d", got, tt.want)
-		}
 	}
 }
 
@@ -250,6 +226,9 @@ func TestTrimSpare(t *testing.T) {
 	}
 	h.Close()
 	h.TrimSpare()
+	if h.tryTrim() {
+		t.Error("a closed heap was trimmed")
+	}
 }
 
 func TestEachPayer(t *testing.T) {

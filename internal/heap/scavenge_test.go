@@ -4,7 +4,6 @@ package heap
 
 import (
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/small"
@@ -113,37 +112,5 @@ func TestTrimAllLeavesTheRegistryFree(t *testing.T) {
 	<-trimmed
 	if !free {
 		t.Error("the registry is locked")
-	}
-}
-
-// TrimAll trims the open heaps while other goroutines open and close heaps.
-func TestTrimAll(t *testing.T) {
-	h := newHeap(t, Options{})
-	h.Free(alloc(t, h, 1<<20))
-	done := make(chan bool)
-	var others sync.WaitGroup
-	others.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			other := makeHeap(Options{Decay: -1})
-			other.Free(alloc(t, other, 100))
-			other.Close()
-		}
-	})
-	for range 20 {
-		TrimAll()
-	}
-	close(done)
-	others.Wait()
-	if st := h.Stats(); st.Active != 0 || st.Committed > 256<<10 {
-		t.Errorf("after TrimAll %d bytes are committed, %d active", st.Committed, st.Active)
-	}
-	h.Close()
-	if h.tryTrim() {
-		t.Error("a closed heap was trimmed")
 	}
 }

@@ -47,7 +47,12 @@ func TestCloseTwice(t *testing.T) {
 func TestClosedHeapTakesNothing(t *testing.T) {
 	h := makeHeap(Options{Decay: -1})
 	h.Close()
-	panicOf(func() { h.Alloc(10, 8, false) })
+	_, alloc := h.pages.AllocBlock(10, 8, false)
+	_, _, run := h.pages.AllocRun(1, PageBytes)
+	_, object := h.pages.AllocObject(SpanBytes)
+	if alloc != ErrClosed || run != ErrClosed || object != ErrClosed {
+		t.Errorf("a block: %v; a run: %v; metadata: %v", alloc, run, object)
+	}
 	if len(h.pages.metadata.segments) > 0 || len(h.pages.segments) > 0 {
 		t.Error("a closed heap holds addresses")
 	}

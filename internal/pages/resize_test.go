@@ -165,3 +165,121 @@ func TestCutThatTheLimitRefuses(t *testing.T) {
 	h.check(t) // this finds lost metadata
 	h.Free(r)
 }
+
+// Several goroutines may find a block live, and one claims it. Its span may describe another block
+// by then.
+func TestBlockIsClaimedOnce(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100000)
+	s, addr := SpanAt(addrOf(b)), addrOf(b)
+	if s.Claim(addr+PageBytes, 100000) {
+		t.Error("another block was claimed")
+	}
+	if !s.Claim(addr, 100000) || s.Claim(addr, 100000) {
+		t.Error("the block was not claimed exactly once")
+	}
+	s.Unclaim(100000)
+	h.Free(b)
+}
+
+// If another goroutine frees or resizes a block after the caller has looked, ResizeBlock changes
+// nothing.
+func TestResizeOfAChangedBlock(t *testing.T) {
+	for _, size := range []uintptr{1 << 20, 3 << 20, 16 << 20} {
+		for name, change := range map[string]func(h *testHeap, b []byte){
+			"Free":   func(h *testHeap, b []byte) { h.Free(b) },
+			"Resize": func(h *testHeap, b []byte) { h.Resize(b, 1500<<10) },
+		} {
+			h := newHeap(t, Options{})
+			b := alloc(t, h, 2<<20)
+			s := SpanAt(addrOf(b))
+			change(h, b)
+			if _, live := h.pages.ResizeBlock(s, addrOf(b), 2<<20, size); live {
+				t.Errorf("to %d bytes after %s: the block is live", size, name)
+			}
+			h.check(t)
+		}
+	}
+}
+
+// payer pays everything, and calls onCharge at each charge.
+type payer struct {
+	limit    int
+	onCharge func()
+}
+
+func (p payer) Charge(int) error         { p.onCharge(); return nil }
+func (p payer) MayCharge(int, int) error { return nil }
+func (p payer) Refund(int)               {}
+func (p payer) Limit() int               { return p.limit }
+func (p payer) MakeRoom(int) bool        { return false }
+
+// While a block grows in place, no other goroutine can claim it.
+func TestBlockThatGrowsIsClaimed(t *testing.T) {
+	onCharge, tries := func() {}, 0
+	h := newHeap(t, Options{Payer: payer{onCharge: func() { onCharge() }}})
+	b := alloc(t, h, 100<<10)
+	s := SpanAt(addrOf(b))
+	onCharge = func() {
+		if tries++; s.Claim(addrOf(b), uintptr(len(b))) {
+			t.Error("the block is claimed, and grows")
+		}
+	}
+	r, ok := h.Resize(b, 1<<20)
+	onCharge = func() {}
+	if !ok || tries == 0 {
+		t.Fatalf("resized: %v; %d charges", ok, tries)
+	}
+	h.check(t)
+	h.Free(r)
+}
+
+// The lower of two limits counts.
+func TestPayersLimitBesideTheHeaps(t *testing.T) {
+	for _, tt := range []struct{ max, payer, want int }{{0, 0, 0}, {1 << 20, 0, 1 << 20}, {0, 2 << 20, 2 << 20}, {1 << 20, 2 << 20, 1 << 20}, {3 << 20, 2 << 20, 2 << 20}} {
+		h := newHeap(t, Options{MaxBytes: tt.max, Payer: payer{limit: tt.payer}})
+		if got := h.pages.Limit(); got != uintptr(tt.want) {
+			t.Errorf("limit is %d, want %d", got, tt.want)
+		}
+	}
+}
+
+// While a block's pages are moved, a Free or Resize of it is refused, and the move ends well.
+func TestMisuseOfABlockThatIsBeingMoved(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		h := newHeap(t, Options{})
+		b := alloc(t, h, copyBytes+1)
+		alloc(t, h, 40000) // prevents growing in place
+		fill(b, 1)
+		refused := 0
+		restore := vm.SetFault(func(op vm.Op) error {
+			if op != vm.OpMove {
+				return nil
+			}
+			for _, misuse := range []func(){func() { h.Free(b) }, func() { h.Resize(b, 12<<20) }, func() { h.Resize(b, 1<<19) }} {
+				if panicOf(misuse) != "" {
+					refused++
+				}
+			}
+			if fails {
+				return vm.ErrUnsupported
+			}
+			return nil
+		})
+		r, ok := h.Resize(b, 12<<20)
+		restore()
+		if !ok && !fails {
+			t.Skip("pages are not moved here")
+		}
+		if refused != 3 || ok == fails {
+			t.Errorf("the move fails %t: %d misuses were refused, want 3; resized %t", fails, refused, ok)
+		}
+		if ok {
+			b = r[:len(b)]
+		}
+		if !allSet(b, 1) {
+			t.Error("the block's bytes changed")
+		}
+		h.check(t)
+	}
+}

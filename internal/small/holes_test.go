@@ -36,6 +36,10 @@ func TestHolesFollowTheFreeBlocks(t *testing.T) {
 		}
 		holes = c.holes
 	}
+	purged := c.purged
+	if p.m.trim(); c.purged != purged {
+		t.Errorf("%d bytes given back for holes that are there", c.purged-purged)
+	}
 	p.alloc(t, size)
 	if c.spans != 1 || c.holes != 0 {
 		t.Fatalf("%d spans with holes of %d bytes", c.spans, c.holes)
