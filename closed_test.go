@@ -51,7 +51,7 @@ func TestClosedAllocatorsPanicOnlyForBlocks(t *testing.T) {
 			[]func(){func() { s.Stats() }, func() { s.Live() }, func() { s.Enter().Leave() }}},
 		"pool.Blocks": {b, "the pool of 64-byte blocks is closed",
 			map[string]func(){"Trim": b.Trim, "Reset": b.Reset, "GetBatch": func() { b.GetBatch(nil) }},
-			[]func(){func() { b.Stats() }, func() { b.Live() }, func() { b.BlockSize() }, func() { b.Retire(nil) }, func() { b.PutBatch(nil) }, func() { b.Enter().Leave() }}},
+			[]func(){func() { b.Stats() }, func() { b.Live() }, func() { b.Retire(nil) }, func() { b.PutBatch(nil) }, func() { b.Enter().Leave() }}},
 	} {
 		block := freehold.Must(tt.Alloc(64, 8))
 		tt.Close()

@@ -183,15 +183,6 @@ func ExampleGrow() {
 	// Output: 3 true
 }
 
-func ExampleMakeSliceCap() {
-	heap := freehold.NewHeap(nil)
-	defer heap.Close()
-	xs := freehold.Must(freehold.MakeSliceCap[int](heap, 0, 100))
-	defer freehold.FreeSlice(heap, xs)
-	fmt.Println(len(xs), cap(xs))
-	// Output: 0 100
-}
-
 func ExampleCloneString() {
 	heap := freehold.Default()
 	s := freehold.Must(freehold.CloneString(heap, "héllo"))

@@ -52,7 +52,7 @@ func Free[T any](a Allocator, p *T) {
 // MakeSlice returns a slice of n zero elements in a block from a; len and cap
 // are n, and it is not nil even if n is 0. The caller owns it until [FreeSlice]
 // with the same a. Grow it with [Append]: the built-in append would copy it to
-// the Go heap and leak the block.
+// the Go heap and leak the block. To make room that Append fills, cut the slice: s[:0].
 //
 // It panics if n is negative or, like [New], if T holds a Go pointer. The error
 // matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an int.
@@ -72,24 +72,8 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	return elements[T](b, n), nil
 }
 
-// MakeSliceCap is [MakeSlice] with a capacity, in elements. Elements beyond n are zero too. It
-// panics if the capacity is less than n.
-func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("MakeSliceCap")
-	}
-	arg.AtLeast("MakeSliceCap", "n", n, 0)
-	arg.AtLeast("MakeSliceCap", "capacity", capacity, n)
-	s, err := MakeSlice[T](a, capacity)
-	if err != nil {
-		return nil, err
-	}
-	return s[:n], nil
-}
-
-// FreeSlice frees the block of s, which [MakeSlice], [MakeSliceCap], [Append], [Grow] or [Clone]
-// returned for the same a. Do not use its elements afterwards. A nil slice or one without capacity
-// is a no-op.
+// FreeSlice frees the block of s, which [MakeSlice], [Append], [Grow] or [Clone] returned for the
+// same a. Do not use its elements afterwards. A nil slice or one without capacity is a no-op.
 //
 // The block is s[:cap(s)], whatever the length of s, so a shorter slice s[:n] works. A slice that
 // begins later, s[1:], or has a smaller capacity, s[:n:n], is not the block: freeing it is a
@@ -99,8 +83,8 @@ func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 
 // Append appends v to s like the built-in append, in memory from a. If v does not fit the capacity
 // of s, a larger block replaces the block of s. A nil or empty s gets its first block. s must come
-// from [MakeSlice], [MakeSliceCap], Append, [Grow] or [Clone] with the same a. It may be cut to a
-// shorter length, s[:n], to overwrite the rest. v may be any slice, including s itself.
+// from [MakeSlice], Append, [Grow] or [Clone] with the same a. It may be cut to a shorter length,
+// s[:n], to overwrite the rest. v may be any slice, including s itself.
 //
 // On success s is no longer valid, and the caller owns the result until
 // [FreeSlice]. On an error Append returns s, unchanged and still the caller's, so

@@ -171,33 +171,16 @@ func TestClone(t *testing.T) {
 	}
 }
 
-func TestMakeSliceCap(t *testing.T) {
+// A slice of MakeSlice may be cut: the rest of it is room.
+func TestMakeSliceThatIsCut(t *testing.T) {
 	a := alloctest.New(t)
-	s := freehold.Must(freehold.MakeSliceCap[point](a, 2, 5))
-	if len(s) != 2 || cap(s) != 5 {
-		t.Errorf("len %d, cap %d", len(s), cap(s))
-	}
-	for i, p := range s[:5] {
-		if p != (point{}) {
-			t.Errorf("element %d is %v", i, p)
-		}
-	}
+	s := freehold.Must(freehold.MakeSlice[point](a, 5))
 	first := &s[0]
-	s = freehold.Must(freehold.Append(a, s, point{}, point{}, point{}))
+	s = freehold.Must(freehold.Append(a, s[:2], point{}, point{}, point{}))
 	if len(s) != 5 || &s[0] != first {
 		t.Error("Append within the capacity moved the slice")
 	}
 	freehold.FreeSlice(a, s[:1]) // whole, whatever its length
-	for _, n := range []int{0, 3} {
-		empty := freehold.Must(freehold.MakeSliceCap[byte](a, 0, n))
-		if empty == nil || len(empty) != 0 || cap(empty) != n {
-			t.Errorf("len %d, cap %d, want 0 and %d", len(empty), cap(empty), n)
-		}
-		freehold.FreeSlice(a, empty)
-	}
-	wantPanic(t, "freehold: MakeSliceCap: n -1, want 0 or more", func() { freehold.MakeSliceCap[int](a, -1, 3) })
-	wantPanic(t, "freehold: MakeSliceCap: capacity 2, want 3 or more", func() { freehold.MakeSliceCap[int](a, 3, 2) })
-	wantPanic(t, "freehold: MakeSliceCap[string]: ...", func() { freehold.MakeSliceCap[string](a, 0, 0) })
 }
 
 func TestGrow(t *testing.T) {
@@ -533,10 +516,6 @@ func TestEveryFailureIsReturned(t *testing.T) {
 		}},
 		{"MakeSlice", func(t *testing.T, a freehold.Allocator) error {
 			s, err := freehold.MakeSlice[point](a, 10)
-			return sliceOrError(t, a, s, err)
-		}},
-		{"MakeSliceCap", func(t *testing.T, a freehold.Allocator) error {
-			s, err := freehold.MakeSliceCap[point](a, 1, 10)
 			return sliceOrError(t, a, s, err)
 		}},
 		{"Grow", func(t *testing.T, a freehold.Allocator) error {

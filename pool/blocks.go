@@ -169,9 +169,6 @@ func (b *Blocks) setChunk() {
 	b.chunkMask = -(uintptr(1) << b.shift)
 }
 
-// BlockSize returns the size of a block in bytes.
-func (b *Blocks) BlockSize() int { return b.bytes }
-
 // Alloc implements [freehold.Allocator]. It returns the first size bytes of a
 // block. If size or align is larger than the pool's, the error matches
 // [freehold.ErrOutOfMemory], so [freehold.NewFallback] asks the next allocator.
@@ -206,8 +203,8 @@ func (b *Blocks) Zeroed(size, align int) ([]byte, error) {
 	return z, err
 }
 
-// Resize implements [freehold.Allocator]. It succeeds up to BlockSize bytes. It
-// panics if r is not a live block.
+// Resize implements [freehold.Allocator]. It succeeds up to the size of
+// a block. It panics if r is not a live block.
 func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 	const call = "pool.Blocks.Resize"
 	arg.AtLeast(call, "size", size, 0)
@@ -247,16 +244,14 @@ func (b *Blocks) freeNone(r []byte) {
 
 // Owns implements [freehold.Owner]. It is true for any address in a chunk.
 func (b *Blocks) Owns(r []byte) bool {
-	return len(r) > 0 && b.owns("pool.Blocks.Owns", addrOf(r))
+	if len(r) == 0 {
+		return false
+	}
+	b.mustBeMade("pool.Blocks.Owns")
+	return b.chunkOf(addrOf(r)) != nil
 }
 
-// owns reports whether addr is in a chunk.
-func (b *Blocks) owns(call string, addr uintptr) bool {
-	b.mustBeMade(call)
-	return b.chunkOf(addr) != nil
-}
-
-// GoodSize returns BlockSize for any size that fits a block, and 0 for other sizes.
+// GoodSize returns the size of a block for any size that fits one, and 0 for other sizes.
 func (b *Blocks) GoodSize(size int) int {
 	if uint(size-1) < uint(b.bytes) {
 		return b.bytes

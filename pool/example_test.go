@@ -162,12 +162,13 @@ func ExamplePool_PutHandle() {
 
 // Pages of 16 KiB within a limit, zeroed for their next owner.
 func ExampleBlocks_Zeroed() {
-	pages := pool.NewBlocks(freehold.Default(), 16<<10, 8, &pool.Options{MaxBytes: 1 << 20})
+	const bytes = 16 << 10
+	pages := pool.NewBlocks(freehold.Default(), bytes, 8, &pool.Options{MaxBytes: 1 << 20})
 	defer pages.Close()
 
 	n := 0
 	for {
-		page, err := pages.Zeroed(pages.BlockSize(), 8)
+		page, err := pages.Zeroed(bytes, 8)
 		if errors.Is(err, freehold.ErrOutOfMemory) {
 			break
 		}
@@ -176,7 +177,7 @@ func ExampleBlocks_Zeroed() {
 	}
 	fmt.Println(n > 40, pages.Stats().Reserved <= 1<<20)
 	pages.Reset()
-	page, err := pages.Zeroed(pages.BlockSize(), 8)
+	page, err := pages.Zeroed(bytes, 8)
 	fmt.Println(page[0], err)
 	// Output:
 	// true true

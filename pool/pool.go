@@ -72,11 +72,6 @@ func (p *Pool[T]) Retire(t *T) {
 // Enter is [Blocks.Enter].
 func (p *Pool[T]) Enter() epoch.Guard { return p.blocks.Enter() }
 
-// Owns reports whether t points into the pool's memory.
-func (p *Pool[T]) Owns(t *T) bool {
-	return t != nil && p.blocks.owns("pool.Pool.Owns", uintptr(unsafe.Pointer(t)))
-}
-
 // Stats is [Blocks.Stats].
 func (p *Pool[T]) Stats() Stats { return p.blocks.stats("pool.Pool.Stats") }
 

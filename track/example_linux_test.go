@@ -34,7 +34,7 @@ func ExampleCheckPointers() {
 // example guards every block.
 func ExampleSetGuardRate() {
 	was := track.SetGuardRate(1, 0)
-	defer track.SetGuardRate(was, track.GuardsPerSecond)
+	defer track.SetGuardRate(was, 500)
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: "sessions"})
 	defer h.Close()
 	block := freehold.Must(h.Alloc(64, 8))

@@ -7,13 +7,10 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// GuardsPerSecond is the budget of FREEHOLD_DEBUG=guard=1/N.
-const GuardsPerSecond = watch.GuardsPerSecond
-
 // SetGuardRate guards one block in n from now on, chosen at random; 1 guards every block, 0 none.
 // It guards at most perSecond blocks a second, or any number if perSecond is 0. It returns the old
 // n. Negative values panic. FREEHOLD_DEBUG=guard is SetGuardRate(1, 0), and guard=1/N is
-// SetGuardRate(N, GuardsPerSecond), both with [StartMonitor].
+// SetGuardRate(N, 500), both with [StartMonitor].
 //
 // A guarded block ends at an inaccessible page, as close as its alignment allows. After its Free
 // its memory is inaccessible until the heap has freed at least 16,384 other guarded blocks or 1 GiB

@@ -44,19 +44,18 @@ var Analyzer = &analysis.Analyzer{
 // typed is the functions that check their type arguments for Go pointers. Their panics omit
 // "freehold." from the names.
 var typed = map[string][]param{
-	"freehold.New":          only,
-	"freehold.MakeSlice":    only,
-	"freehold.MakeSliceCap": only,
-	"freehold.Append":       only,
-	"freehold.Grow":         only,
-	"freehold.Clone":        only,
-	"pool.New":              only,
-	"vector.New":            only,
-	"vector.NewChunked":     only,
-	"hashmap.New":           {{"K=", offheap.IsString}, {"V=", offheap.IsText}},
-	"hashmap.NewShared":     {{"K=", offheap.IsString}, {"V=", offheap.IsText}},
-	"btree.New":             {{"K=", offheap.IsString}, {"V=", nil}},
-	"btree.NewFunc":         {{"K=", nil}, {"V=", nil}},
+	"freehold.New":       only,
+	"freehold.MakeSlice": only,
+	"freehold.Append":    only,
+	"freehold.Grow":      only,
+	"freehold.Clone":     only,
+	"pool.New":           only,
+	"vector.New":         only,
+	"vector.NewChunked":  only,
+	"hashmap.New":        {{"K=", offheap.IsString}, {"V=", offheap.IsText}},
+	"hashmap.NewShared":  {{"K=", offheap.IsString}, {"V=", offheap.IsText}},
+	"btree.New":          {{"K=", offheap.IsString}, {"V=", nil}},
+	"btree.NewFunc":      {{"K=", nil}, {"V=", nil}},
 }
 
 // A param is a type parameter.

@@ -18,7 +18,7 @@ func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:]
 // Allocates returns the allocator of the block that a call returns as its first result.
 func (c Call) Allocates() (from ssa.Value, ok bool) {
 	switch c.Name {
-	case "freehold.New", "freehold.MakeSlice", "freehold.MakeSliceCap", "freehold.Append", "freehold.Grow",
+	case "freehold.New", "freehold.MakeSlice", "freehold.Append", "freehold.Grow",
 		"freehold.Clone", "freehold.CloneString", "freehold.Realloc", "freehold.ReallocZeroed", "buffer.Records.Offsets":
 		return c.Args[0], true
 	case "freehold.Heap.Malloc", "freehold.Heap.Calloc", "freehold.Heap.ReallocPointer",

@@ -56,7 +56,7 @@ func right(h *freehold.Heap, more []int) []int {
 	defer freehold.FreeSlice(h, xs)
 	both := append(xs, more...)
 
-	room := freehold.Must(freehold.MakeSliceCap[int](h, 0, 9))
+	room := freehold.Must(freehold.MakeSlice[int](h, 9))[:0]
 	room = append(room, 1)
 	room = freehold.Must(freehold.Grow(h, room, 100))
 	room = append(room, both[:100]...)

@@ -274,12 +274,14 @@ func retired(p *pool.Pool[node]) {
 	p.Put(n)    // want `n is freed twice: before by p.Retire`
 }
 
-func lookedUp(p *pool.Pool[node]) bool {
+func lookedUp(p *pool.Pool[node], b *pool.Blocks) bool {
 	n := freehold.Must(p.Get())
 	h := p.Handle(n)
 	p.Put(n)
 	_, ok := p.Lookup(h)
-	return ok && p.Owns(n)
+	r := freehold.Must(b.Alloc(8, 8))
+	b.Free(r)
+	return ok && b.Owns(r)
 }
 
 func handleOfFreed(p *pool.Pool[node]) {

@@ -57,7 +57,7 @@ func stale(a freehold.Allocator) {
 }
 
 func roomLeft(a freehold.Allocator) {
-	xs := freehold.Must(freehold.MakeSliceCap[int](a, 4, 8))
+	xs := freehold.Must(freehold.MakeSlice[int](a, 8))[:4]
 	p := &xs[0]
 	xs = freehold.Must(freehold.Append(a, xs, 1))
 	*p = 1

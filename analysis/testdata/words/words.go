@@ -33,7 +33,7 @@ var calls = []func(freehold.Allocator){
 	func(a freehold.Allocator) { freehold.MakeSlice[time.Time](a, 1) },
 	func(a freehold.Allocator) { freehold.MakeSlice[[2]string](a, 1) },
 	func(a freehold.Allocator) { freehold.MakeSlice[texts](a, 1) },
-	func(a freehold.Allocator) { freehold.MakeSliceCap[kind](a, 1, 1) },
+	func(a freehold.Allocator) { freehold.MakeSlice[kind](a, 1) },
 	func(a freehold.Allocator) { freehold.MakeSlice[map[kind][]byte](a, 1) },
 	func(a freehold.Allocator) { freehold.MakeSlice[*map[kind]any](a, 1) },
 	func(a freehold.Allocator) { freehold.MakeSlice[[]*[]rune](a, 1) },
