@@ -43,6 +43,7 @@ var groups = []group{
 	{"Memory", "live blocks, all bytes written", "alloc", 1, 0},
 	{"MemoryChurn", "the same, each replaced twice", "alloc", 1, 0},
 	{"Peak", "the most memory of phases that rise and fall, for each byte of the most that is live", "alloc", 0, 0},
+	{"Replay", "the calls of recorded programs; a call, and the most memory for each byte of the most that is live", "alloc", 0, 5},
 	{"Huge", "100 million live blocks", "alloc", 1, 0},
 	{"GoMallocs", "Go heap allocations per round of freehold's calls", "alloc", 1, 0},
 	{"Sort", "10 million records sorted", "sorts", 3, 0},

@@ -9,7 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -26,9 +26,16 @@ import (
 //go:embed native/native.c
 var nativeSource []byte
 
+// Recorded calls of malloc, for Replay, unless FREEHOLD_TRACES names a folder with others.
+//
+//go:embed traces
+var traces embed.FS
+
 const (
 	module      = "github.com/freehold-go/freehold"
 	commandName = "freehold-command" // of freehold sort's program
+
+	tracesVariable = "FREEHOLD_TRACES" // names the folder of traces
 )
 
 // A program has the benchmarks of one peer or of several: the test binary of a package, where one
@@ -61,7 +68,7 @@ type program struct {
 var (
 	quickLoads  = []string{"Pair/", "Mixed/", "Handover/", "Zeroed/"}
 	largeLoads  = []string{"Memory/", "MemoryChurn/", "Huge/"}
-	usualLoads  = slices.Concat(quickLoads, largeLoads, []string{"Grow/"})
+	usualLoads  = slices.Concat(quickLoads, largeLoads, []string{"Grow/", "Replay/"})
 	stressLoads = []string{"Scatter/", "Larson/", "Xmalloc/", "Mstress/", "Peak/"}
 	arenaLoads  = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
 )
@@ -79,7 +86,7 @@ func programs() []*program {
 	all := []*program{
 		{name: "freehold", what: "freehold's Heap, called directly"},
 		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", runs: slices.Concat(quickLoads, []string{"GoMallocs"})},
-		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", runs: quickLoads},
+		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", runs: slices.Concat(quickLoads, []string{"Replay/"})},
 		{name: "freehold-pool", what: "freehold's Pool of values of 64 B", tags: "peer_pool", runs: []string{"Pair/size=64/", "Guard/"}},
 		{name: "freehold-pool-cache", what: "freehold's Pool through a Cache, for one goroutine", tags: "peer_pool_cache", runs: one},
 		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", runs: arenaLoads},
@@ -128,13 +135,15 @@ type builder struct {
 	dir string
 	cgo bool
 
-	// The C program is built once for all allocators and once without any.
-	native, nativeLoop func() error
+	// The C program is built once for all allocators and once without any. The traces are copied
+	// once.
+	native, nativeLoop, traces func() error
 }
 
 func newBuilder(ctx context.Context, dir string) *builder {
 	out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output()
 	b := &builder{dir: dir, cgo: err == nil && strings.TrimSpace(string(out)) == "1"}
+	b.traces = sync.OnceValue(func() error { return os.CopyFS(dir, traces) })
 	b.native = sync.OnceValue(func() error { return b.compile(ctx, "native") })
 	b.nativeLoop = sync.OnceValue(func() error { return b.compile(ctx, "native-loop", "-DLOOP") })
 	return b
@@ -165,6 +174,12 @@ func (b *builder) build(ctx context.Context, p *program) error {
 	if p.needs != "" {
 		if _, err := os.Stat(p.needs); err != nil {
 			return fmt.Errorf("%s is not installed", p.needs)
+		}
+	}
+	if p.pkg == "alloc" && os.Getenv(tracesVariable) == "" {
+		p.env = append(p.env, tracesVariable+"="+filepath.Join(b.dir, "traces"))
+		if err := b.traces(); err != nil {
+			return err
 		}
 	}
 	if p.native {

@@ -34,7 +34,7 @@ static struct {
 	uint64_t min, max, span; // bytes of a block
 	int threads, read;
 	uint64_t peak; // bytes that are live at most
-	char by[16];
+	char by[16], trace[64];
 	uint64_t slots;   // live blocks
 	double warm, run; // ns
 	uint64_t ops;     // exactly so many instead, without a warm-up; 0 means for a time
@@ -44,7 +44,7 @@ static struct {
 typedef struct {
 	double ns;
 	uint64_t ops, sum, requested, resident;
-	double peak;
+	double peak; // bytes for each live one
 } result;
 
 static void die(const char *why) {
@@ -160,6 +160,13 @@ static uint64_t memory_of(const char *file, const char *format) {
 }
 
 static uint64_t resident_bytes(void) { return memory_of("/proc/self/smaps_rollup", "Rss: %lu kB"); }
+static uint64_t peak_bytes(void) { return memory_of("/proc/self/status", "VmHWM: %lu kB"); }
+
+static uint64_t reset_peak(void) {
+	FILE *f = fopen("/proc/self/clear_refs", "w");
+	if (!f || fputs("5", f) < 0 || fclose(f)) die("the peak of resident memory cannot be reset");
+	return peak_bytes();
+}
 
 // --- threads -----------------------------------------------------------------
 
@@ -705,9 +712,7 @@ static result run_peak(void) {
 	}
 	pthread_barrier_init(&tide_turns, NULL, PEAK_THREADS);
 	put(must(get(16)));
-	FILE *f = fopen("/proc/self/clear_refs", "w");
-	if (!f || fputs("5", f) < 0 || fclose(f)) die("the peak of resident memory cannot be reset");
-	uint64_t before = memory_of("/proc/self/status", "VmHWM: %lu kB");
+	uint64_t before = reset_peak();
 	pthread_t other;
 	begin();
 	double start = now();
@@ -716,8 +721,110 @@ static result run_peak(void) {
 	pthread_join(other, NULL);
 	r.ns = (now() - start) / PEAK_PHASES;
 	end();
-	r.peak = (double)(memory_of("/proc/self/status", "VmHWM: %lu kB") - before) / tides_most;
+	r.peak = (double)(peak_bytes() - before) / tides_most;
 	r.sum = tides_most + tides[0].ops + tides[1].ops;
+	return r;
+}
+
+// --- replay --------------------------------------------------------------------
+
+enum { END, MALLOC, CALLOC, REALLOC, FREE };
+
+typedef struct {
+	uint32_t block, size, old;
+	uint8_t kind;
+} call;
+
+static struct {
+	call *calls;
+	void **blocks;
+	uint64_t num_calls, next, most_live;
+} trace;
+
+static uint64_t leb128(FILE *f) {
+	uint64_t x = 0;
+	for (int c = 128, shift = 0; c & 128; shift += 7) {
+		if ((c = getc(f)) == EOF) die("the trace has no end");
+		x |= (uint64_t)(c & 127) << shift;
+	}
+	return x;
+}
+
+static uint32_t block_after(uint32_t last, FILE *f) {
+	uint64_t x = leb128(f);
+	return last + (uint32_t)(x >> 1 ^ -(x & 1));
+}
+
+// read_trace reads a file of record.c, and frees the blocks that are left in the end.
+static void read_trace(void) {
+	char command[4096];
+	const char *dir = getenv("FREEHOLD_TRACES");
+	snprintf(command, sizeof command, "gzip -dc '%s/%s.gz'", dir ? dir : "traces", p.trace);
+	FILE *f = popen(command, "r");
+	if (!f) die("cannot read the trace");
+	const uint64_t most_calls = 1 << 27, most_blocks = 1 << 24; // only what is used is touched
+	int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	trace.calls = mmap(NULL, most_calls * sizeof(call), prot, flags, -1, 0);
+	uint32_t *sizes = mmap(NULL, 2 * most_blocks * sizeof *sizes, prot, flags, -1, 0);
+	if (trace.calls == MAP_FAILED || sizes == MAP_FAILED) die("mmap failed");
+	uint32_t *unused = sizes + most_blocks, num_unused = 0, num_blocks = 0, last = 0;
+	uint64_t live = 0;
+	for (int kind; (kind = getc(f)) != END;) {
+		uint32_t size = 0;
+		if (kind == MALLOC || kind == CALLOC) {
+			size = leb128(f);
+			size += !size;
+			last = num_unused ? unused[--num_unused] : num_blocks++;
+		} else if (kind == REALLOC || kind == FREE) {
+			last = block_after(last, f);
+			if (last >= num_blocks || !sizes[last]) die("a block of the trace is not live");
+			if (kind == REALLOC) size = leb128(f);
+			else unused[num_unused++] = last;
+		} else die("no such call in the trace");
+		trace.calls[trace.num_calls++] = (call){last, size, sizes[last], kind};
+		live += (uint64_t)size - sizes[last];
+		sizes[last] = size;
+		if (live > trace.most_live) trace.most_live = live;
+		if (num_blocks == most_blocks || trace.num_calls + num_blocks == most_calls) die("the trace is too long");
+	}
+	if (pclose(f)) die("cannot read the trace");
+	for (uint32_t i = 0; i < num_blocks; i++)
+		if (sizes[i]) trace.calls[trace.num_calls++] = (call){i, 0, 0, FREE};
+	trace.blocks = table((num_blocks + 1) * sizeof(void *));
+}
+
+static void replay_loop(state *s, uint64_t n) {
+	for (uint64_t i = 0; i < n; i++) {
+		call *c = &trace.calls[trace.next];
+		if (++trace.next == trace.num_calls) trace.next = 0;
+		void **at = &trace.blocks[c->block];
+		switch (c->kind) {
+		case MALLOC: *at = must(malloc(c->size)); break;
+		case CALLOC: *at = must(calloc(1, c->size)); break;
+		case REALLOC: *at = must(realloc(*at, c->size)); break;
+		default:
+			free(*at);
+			*at = NULL;
+			continue;
+		}
+		volatile char *b = *at;
+		if (c->size > c->old) {
+			for (uint64_t j = c->old; j < c->size; j += PAGE_STEP) b[j] = 1;
+			b[c->size - 1] = 1;
+		}
+		s->sum += c->size;
+	}
+}
+
+static result run_replay(void) {
+	state first = {0};
+	read_trace();
+	free(must(malloc(16)));
+	uint64_t before = reset_peak();
+	replay_loop(&first, trace.num_calls);
+	double peak = (double)(peak_bytes() - before) / trace.most_live;
+	result r = run_threads((looper){NULL, replay_loop});
+	r.peak = peak;
 	return r;
 }
 
@@ -736,6 +843,7 @@ static result run(void) {
 	if (is("Handover")) return run_handover(produce_batch, BATCH_SIZE, consume);
 	if (is("Xmalloc")) return xmalloc_begin(), run_handover(xmalloc_batch, XMALLOC_BLOCKS, free_batches);
 	if (is("Peak")) return run_peak();
+	if (is("Replay")) return run_replay();
 	if (is("Grow")) return growth(strcmp(p.by, "copy") ? step_realloc : step_copy);
 	if (is("Memory") || is("Huge")) return run_live();
 	if (is("MemoryChurn")) return run_churn();
@@ -751,7 +859,8 @@ static void parse_name(char *name) {
 		int n = sscanf(part, "size=%lu-%lu", &from, &to);
 		if (n >= 1) p.min = from, p.max = n == 2 ? to : from;
 		else if (sscanf(part, "goroutines=%d", &p.threads) != 1 && sscanf(part, "read=%d", &p.read) != 1 &&
-			sscanf(part, "by=%15s", p.by) != 1 && sscanf(part, "live=%luMiB", &p.peak) != 1) die("no such part of a name");
+			sscanf(part, "by=%15s", p.by) != 1 && sscanf(part, "live=%luMiB", &p.peak) != 1 &&
+			sscanf(part, "trace=%63s", p.trace) != 1) die("no such part of a name");
 	}
 	if (p.threads > MAX_THREADS) die("too many goroutines");
 	p.span = p.max - p.min + 1;
