@@ -32,18 +32,23 @@ func (h *Heap) Tick() { h.tick() }
 type PlainAdapter struct{ Adapter }
 
 func (a PlainAdapter) Alloc(size, align int) ([]byte, error) {
-	return plain.Alloc(a.Heap, size, align, false, 0)
+	return inGo.Alloc(a.Heap, size, align, false, 0)
 }
 func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) {
-	return plain.Alloc(a.Heap, size, align, true, 0)
+	return inGo.Alloc(a.Heap, size, align, true, 0)
 }
-func (a PlainAdapter) Free(b []byte) { plain.free(a.Heap, b, 0) }
+func (a PlainAdapter) Free(b []byte) { inGo.free(a.Heap, b, 0) }
+
+var (
+	pinned     = functions{allocPinned, freePinned, freePointerPinned}
+	pinnedRuns = runFunctions{allocRunPinned, freeRunPinned}
+)
 
 // Pin has heaps take pins in a test, as they do where leaves cannot be called without.
 func Pin(t testing.TB) {
-	was, runsWere := plain, largeLeaves
-	plain, largeLeaves = pinned, largePinned
-	t.Cleanup(func() { plain, largeLeaves = was, runsWere })
+	was := inGo
+	inGo.functions, inGo.runFunctions = pinned, pinnedRuns
+	t.Cleanup(func() { inGo = was })
 }
 
 // SampleAt sets the rate of samples for a test.

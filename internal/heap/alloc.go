@@ -26,24 +26,6 @@ type request struct {
 	due         bool // result: the countdown ended with this block, so package watch may watch it
 }
 
-// allocMissed is Alloc after the leaf for small blocks has failed. Large blocks have a leaf of
-// their own.
-func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
-	if size > small.MaxSize {
-		return h.allocRun(size, align, zero)
-	}
-	return h.allocSlow(size, align, zero)
-}
-
-// allocRun is Alloc of a large block.
-func (h *Heap) allocRun(size, align int, zero bool) ([]byte, error) {
-	p := largeLeaves.alloc(h, size, align, 0, 0)
-	if p == nil {
-		return h.allocSlow(size, align, zero)
-	}
-	return h.cleared(p, size, zero), nil
-}
-
 // allocSlow is Alloc after the leaf has failed.
 func (h *Heap) allocSlow(size, align int, zero bool) ([]byte, error) {
 	r := request{size: size, align: align, zero: zero, counts: true}
@@ -160,19 +142,8 @@ func (h *Heap) freeIn(s *small.Span, b []byte) {
 	}
 }
 
-// freeRun is Free of a large block.
-func (h *Heap) freeRun(b []byte) {
-	if !largeLeaves.free(h, small.AddrOf(b), len(b), 0, 0) {
-		h.freeSlow(b)
-	}
-}
-
-// freePointerSlow is FreePointer after the leaf has failed. It makes a slice of the block, and
-// frees that.
+// freePointerSlow is FreePointer after the leaf has failed.
 func (h *Heap) freePointerSlow(p unsafe.Pointer) {
-	if p == nil || h.keepRunAt(uintptr(p)) {
-		return
-	}
 	s := small.SpanAt(uintptr(p))
 	h.freeIn(s, h.blockAt("Heap.FreePointer", s, p))
 }

@@ -19,21 +19,13 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// large has the functions to which the assembly jumps for large blocks.
-var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun}
-
-type largeFunctions struct {
-	alloc func(h *Heap, size, align int, zero bool) ([]byte, error)
-	free  func(h *Heap, b []byte)
-}
-
 // idle and counting have the functions of fast_amd64.s. They differ in Alloc: counting.Alloc counts
-// down to the next watched block. A function that cannot finish jumps to its counterpart in plain.
+// down to the next watched block. A function that cannot finish jumps to its counterpart in inGo.
 var idle, counting functions
 
-// assembled returns the functions in assembly, or plain if these may not run.
-func assembled(plain functions) functions {
-	idle, counting = pin.Assembly(plain, entries()), pin.Assembly(plain, countingEntries())
+// inAssembly returns the functions in assembly, or those in Go if these may not run.
+func inAssembly(inGo functions) functions {
+	idle, counting = pin.Assembly(inGo, code()), pin.Assembly(inGo, countingCode())
 	return idle
 }
 
@@ -52,9 +44,9 @@ var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
 
-// entries and countingEntries return the addresses of the functions of idle and counting.
-func entries() *uintptr
-func countingEntries() *uintptr
+// code and countingCode return the addresses of the functions of idle and counting.
+func code() *uintptr
+func countingCode() *uintptr
 
 // For the assembly.
 const (

@@ -91,12 +91,12 @@ put: \
 	JMP  put
 
 // CLASS sets R8 to the size BX rounded up to the alignment CX, or to 8 if that is more. It sets DX
-// to the alignment less 1. It jumps to large for a large block, to wide for an alignment above 8,
-// and to none for a wrong one. An alignment of 0 is wide. A size of 0 has class 0, in which no
+// to the alignment less 1. It jumps to wide for an alignment above 8, and to none for a wrong
+// one or a large block. An alignment of 0 is wide. A size of 0 has class 0, in which no
 // cache has a block.
-#define CLASS(large, wide, none) \
+#define CLASS(wide, none) \
 	CMPQ BX, $const_maxSmall \
-	JHI  large \
+	JHI  none \
 	LEAQ -1(CX), DX \
 	CMPQ DX, $8 \
 	JCC  wide \
@@ -202,9 +202,9 @@ tiny: \
 	MOVQ (DX), R8 \
 	JMP  R8
 
-// FINISH is the part of Alloc after TAKE. elsewhere holds the function for large blocks. FINISH has
-// the labels to which CLASS and FIND jump, and jumps back to class from wide.
-#define FINISH(otherwise, elsewhere) \
+// FINISH is the part of Alloc after TAKE. It has the labels to which CLASS and FIND jump, and jumps
+// back to class from wide.
+#define FINISH \
 	TESTB DIB, DIB \
 	JNE  clear \
 	BLOCK \
@@ -219,16 +219,14 @@ done: \
 	BLOCK \
 many: \
 	GO(·cleared) \
-large: \
-	GO(elsewhere) \
 plain: \
-	GO(otherwise)
+	GO(·inGo+functions_Alloc)
 
 // func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
 //
 //	h AX, size BX, align CX, zero DI, at SI -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
-	CLASS(large, wide, plain)
+	CLASS(wide, plain)
 class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
@@ -236,7 +234,7 @@ class:
 	FIND(R9, spare)
 take:
 	TAKE(R9)
-	FINISH(·plain+functions_Alloc, ·large+largeFunctions_alloc)
+	FINISH
 spare:
 	SPARE(R9, take, plain)
 far:
@@ -244,7 +242,7 @@ far:
 
 // allocCounting is allocFast with COUNT.
 TEXT allocCounting<>(SB), NOSPLIT, $0-0
-	CLASS(large, wide, plain)
+	CLASS(wide, plain)
 class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
@@ -253,7 +251,7 @@ class:
 take:
 	COUNT(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_Alloc, ·large+largeFunctions_alloc)
+	FINISH
 spare:
 	SPARE(R9, take, plain)
 far:
@@ -264,7 +262,7 @@ far:
 //	h AX, b BX CX DI, at SI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
 	CMPQ CX, $const_maxSmall
-	JHI  large
+	JHI  plain
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	CACHE(AX, R8, near, far)
@@ -273,9 +271,7 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 full:
 	ROOM(R8, R10, put, plain)
 plain:
-	GO(·plain+functions_free)
-large:
-	GO(·large+largeFunctions_free)
+	GO(·inGo+functions_free)
 far:
 	FAR(AX, R8, near, plain)
 
@@ -292,7 +288,7 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 full:
 	ROOM(R8, R10, put, plain)
 plain:
-	GO(·plain+functions_freePointer)
+	GO(·inGo+functions_freePointer)
 far:
 	FAR(AX, R8, near, plain)
 
@@ -306,14 +302,14 @@ DATA countingFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA countingFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
 GLOBL countingFunctions<>(SB), RODATA, $functions__size
 
-// func entries() *uintptr
-TEXT ·entries(SB), NOSPLIT, $0-8
+// func code() *uintptr
+TEXT ·code(SB), NOSPLIT, $0-8
 	LEAQ fastFunctions<>(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET
 
-// func countingEntries() *uintptr
-TEXT ·countingEntries(SB), NOSPLIT, $0-8
+// func countingCode() *uintptr
+TEXT ·countingCode(SB), NOSPLIT, $0-8
 	LEAQ countingFunctions<>(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET

@@ -18,7 +18,7 @@ import (
 // Functions in Go are called if and only if assembly cannot run.
 func TestAssemblyRunsIfItCan(t *testing.T) {
 	code := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
-	if inGo := code(Fast.free) == code(plain.free); inGo == pin.AssemblyRuns() {
+	if inGo := code(Fast.free) == code(inGo.free); inGo == pin.AssemblyRuns() {
 		t.Errorf("functions in Go run: %t; assembly can: %t", inGo, !inGo)
 	}
 }
@@ -28,11 +28,11 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 		const size = 64
 		class := small.ClassFor(size, 8)
 		h := newHeap(t, Options{})
-		was := plain
-		t.Cleanup(func() { plain = was })
-		plain.Alloc = func(*Heap, int, int, bool, uintptr) ([]byte, error) { slow("alloc"); return nil, nil }
-		plain.free = func(*Heap, []byte, uintptr) bool { slow("free"); return true }
-		plain.freePointer = func(*Heap, unsafe.Pointer, uintptr, uintptr, uintptr) bool { slow("freePointer"); return true }
+		was := inGo
+		t.Cleanup(func() { inGo = was })
+		inGo.Alloc = func(*Heap, int, int, bool, uintptr) ([]byte, error) { slow("alloc"); return nil, nil }
+		inGo.free = func(*Heap, []byte, uintptr) bool { slow("free"); return true }
+		inGo.freePointer = func(*Heap, unsafe.Pointer, uintptr, uintptr, uintptr) bool { slow("freePointer"); return true }
 		return pintest.Slots{
 			Fill: func() {
 				if b, err := was.Alloc(h, size, 8, false, 0); err == nil {
@@ -183,9 +183,9 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 
 // countInGo counts the calls that go on in Go.
 func countInGo(t *testing.T) *int {
-	was, calls := plain, new(int)
-	t.Cleanup(func() { plain = was })
-	plain = functions{
+	was, calls := inGo, new(int)
+	t.Cleanup(func() { inGo = was })
+	inGo.functions = functions{
 		func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
 			*calls++
 			return was.Alloc(h, size, align, zero, at)

@@ -2,8 +2,8 @@
 
 package heap
 
-// assembled returns plain: there is no assembly.
-func assembled(plain functions) functions { return plain }
+// inAssembly returns the functions in Go: there is no assembly.
+func inAssembly(inGo functions) functions { return inGo }
 
 // countInAssembly does nothing where there is none.
 func countInAssembly(bool) {}

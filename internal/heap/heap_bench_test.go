@@ -108,17 +108,17 @@ func pairPlain(b *testing.B) {
 	for _, zero := range []bool{false, true} {
 		b.Run(fmt.Sprintf("call=Free/zero=%t", zero), func(b *testing.B) {
 			for b.Loop() {
-				p, _ := plain.Alloc(h, 64, 8, zero, 0)
+				p, _ := inGo.Alloc(h, 64, 8, zero, 0)
 				p[0] = 1
-				plain.free(h, p, 0)
+				inGo.free(h, p, 0)
 			}
 		})
 	}
 	b.Run("call=FreePointer", func(b *testing.B) {
 		for b.Loop() {
-			p, _ := plain.Alloc(h, 64, 8, false, 0)
+			p, _ := inGo.Alloc(h, 64, 8, false, 0)
 			p[0] = 1
-			plain.freePointer(h, unsafe.Pointer(&p[0]), 0, 0, 0)
+			inGo.freePointer(h, unsafe.Pointer(&p[0]), 0, 0, 0)
 		}
 	})
 }

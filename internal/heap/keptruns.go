@@ -101,6 +101,13 @@ func (l *keptRuns) remove(s *pages.Span) {
 	l.n--
 }
 
+// isPlain reports whether a cache may keep the run of a large block. It may not if the block is
+// watched, has a mapping of its own, or has an alignment of more than a page, which find does not
+// look for.
+func isPlain(s *pages.Span) bool {
+	return s.Separate == 0 && !isLargeWatched(s) && s.Align() <= pages.PageBytes
+}
+
 // hasRoom reports whether keep may keep a run of n pages.
 func (l *keptRuns) hasRoom(n uintptr) bool {
 	return n <= l.longest && (l.held+n <= l.most || l.held == 0)

@@ -1,17 +1,17 @@
 // Large blocks: runs of pages, one block each.
 //
-//	allocRun --+-- the leaf: a run from the processor's cache
-//	           +-- allocSlow, tryAlloc -> tryLarge --+-- takeRun: the cache again
-//	                                                 +-- allocLarge -> newLarge -> AllocBlock
+//	Alloc --+-- the leaf: a run from the processor's cache
+//	        +-- allocSlow, tryAlloc -> tryLarge --+-- takeRun: the cache again
+//	                                              +-- allocLarge -> newLarge -> AllocBlock
 //
-//	freeRun --+-- the leaf: the cache keeps the run
-//	          +-- freeSlow -> freeLarge --+-- keepRun: the same, after other runs were evicted
-//	                                      +-- FreeBlock: the page heap takes the run
+//	Free --+-- the leaf: the cache keeps the run
+//	       +-- freeSlow -> freeLarge --+-- keepRun: the same, after other runs were evicted
+//	                                   +-- FreeBlock: the page heap takes the run
 //
-// Each call tries the upper branch first. The functions before tryLarge and freeLarge are in
-// alloc.go, the kept runs in keptruns.go, and AllocBlock and FreeBlock in package pages.
-// FreePointer reaches the leaf by keepRunAt. tryLarge calls takeRun only while package watch counts
-// down. allocLarge calls newLarge in withReclaim.
+// Each call tries the upper branch first. The leaves are in leaf.go, the other functions before
+// tryLarge and freeLarge in alloc.go, the kept runs in keptruns.go, and AllocBlock and FreeBlock in
+// package pages. tryLarge calls takeRun only while package watch counts down. allocLarge calls
+// newLarge in withReclaim.
 
 package heap
 
@@ -22,80 +22,11 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
-	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
-
-// largeLeaves are the leaves for large blocks: see leaf.go.
-var (
-	largeLeaves = runFunctions{
-		alloc: pin.Unpinned(allocRunLeaf, allocRunPinned, allocRunPinned),
-		free:  pin.Unpinned(freeRunLeaf, freeRunPinned, freeRunPinned),
-	}
-	largePinned = runFunctions{allocRunPinned, freeRunPinned}
-)
-
-type runFunctions struct {
-	alloc func(h *Heap, size, align int, _, at uintptr) unsafe.Pointer
-	free  func(h *Heap, addr uintptr, size int, _, at uintptr) bool
-}
-
-//go:nosplit
-//go:noinline
-//go:nocheckptr
-func allocRunLeaf(h *Heap, size, align int, _, at uintptr) unsafe.Pointer {
-	c := h.caches.Value(pin.SlotAt(at))
-	if c == nil { // of the zero Heap
-		return nil
-	}
-	s := c.runs.find(uintptr(size), uintptr(align))
-	left := c.after(size)
-	if s == nil || left < 0 {
-		return nil
-	}
-	c.left = left
-	return c.runs.take(s, uintptr(size))
-}
-
-//go:nosplit
-//go:noinline
-//go:nocheckptr
-func freeRunLeaf(h *Heap, addr uintptr, size int, _, at uintptr) bool {
-	s := pages.Addresses.First.Span(addr)
-	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
-		return false
-	}
-	c := h.caches.Value(pin.SlotAt(at))
-	if !c.runs.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
-		return false
-	}
-	c.runs.keep(s)
-	return true
-}
-
-func allocRunPinned(h *Heap, size, align int, _, _ uintptr) unsafe.Pointer {
-	slot := h.caches.Enter()
-	p := allocRunLeaf(h, size, align, 0, uintptr(slot))
-	h.caches.Leave(slot)
-	return p
-}
-
-func freeRunPinned(h *Heap, addr uintptr, size int, _, _ uintptr) bool {
-	slot := h.caches.Enter()
-	done := freeRunLeaf(h, addr, size, 0, uintptr(slot))
-	h.caches.Leave(slot)
-	return done
-}
-
-// mayKeep reports whether a cache may keep the run of a large block. It may not if the block is
-// watched, has a mapping of its own, or has an alignment of more than a page, which find does not
-// look for.
-func mayKeep(s *pages.Span) bool {
-	return s.Separate == 0 && !isLargeWatched(s) && s.Align() <= pages.PageBytes
-}
 
 // tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The leaf may
 // have failed because the countdown ended, although the cache has a run. So tryLarge asks the cache
@@ -190,7 +121,7 @@ func (h *Heap) freeLarge(s *small.Span, b []byte) {
 // a large block that a cache may keep.
 func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	addr := small.AddrOf(b)
-	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxKeptPages {
+	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !isPlain(s) || s.Pages() > maxKeptPages {
 		return false
 	}
 	most, longest := mostKept(&h.pages)
@@ -212,13 +143,6 @@ func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	}
 	h.pages.FreeRuns(evicted)
 	return kept
-}
-
-// keepRunAt calls the leaf to keep the run of the large block at addr. It reports false if there is
-// no such block, or if the cache does not keep the run.
-func (h *Heap) keepRunAt(addr uintptr) bool {
-	s := pages.Addresses.First.Span(addr)
-	return s != nil && largeLeaves.free(h, addr, int(s.Size), 0, 0)
 }
 
 // resizeLarge is resize of b, which was the large block of s when the caller looked. Another

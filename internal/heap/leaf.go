@@ -1,9 +1,10 @@
-// Leaves: Alloc and Free of small blocks in Go.
+// Leaves: Alloc and Free from a cache, in Go.
 //
 // A leaf is a function in which the goroutine stays on its processor: see runtime.go of package
 // pin. It misses if the cache has no block or no room for one, if the block is not a live block of
-// the heap, or if the countdown ends. A leaf that misses has changed nothing. It calls its slow
-// path, whose name ends in Missed, and returns the result.
+// the heap, or if the countdown ends. A leaf that misses has changed nothing. A leaf for small
+// blocks then calls its slow path, whose name ends in Missed, and returns the result. That path
+// calls the leaf for large blocks: one leaf for both would take more stack than a leaf may use.
 //
 // The compiler must inline all other calls in a leaf. Otherwise package pin uses the pinned
 // functions: TestLeavesTakeNoPins detects that.
@@ -14,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
@@ -44,29 +46,43 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	return h.resize(call, b, size)
 }
 
-// functions are Alloc and Free of one fast path. Package pin requires four words of arguments and
-// then at. Callers pass 0 for at. A pinned function enters a slot and passes it to the leaf as at.
-// If that leaf misses, its slow path returns nil or false at once, and the pinned function does the
-// work after it has left the slot.
+// functions are the calls of one kind: leaves, pinned functions or assembly. Package pin requires
+// four words of arguments and then at. Callers pass 0 for at. A pinned function enters a slot and
+// passes it to the leaf as at. If that leaf misses, its slow path returns nil or false at once, and
+// the pinned function does the work after it has left the slot.
 type functions struct {
 	Alloc       func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
 	free        func(h *Heap, b []byte, at uintptr) bool
 	freePointer func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
 }
 
-// Fast has the functions in use: the assembly where it runs, or else plain. plain has the leaves
-// where package pin can call them, or else the functions of pinned. Fast.Alloc is exported because
-// package freehold's Alloc is inlined only if it calls Fast.Alloc directly.
-var Fast, plain, pinned functions
+// runFunctions are the calls for large blocks, which return nil or false if they miss.
+type runFunctions struct {
+	allocRun func(h *Heap, size, align int, _, at uintptr) unsafe.Pointer
+	freeRun  func(h *Heap, addr uintptr, size int, _, at uintptr) bool
+}
+
+// inGo has the leaves where package pin can call them, or else the pinned functions.
+var inGo struct {
+	functions // first: the assembly relies on it
+	runFunctions
+}
+
+// Fast has the functions in use: assembly where it runs, or else inGo. Fast.Alloc is exported
+// because package freehold's Alloc is inlined only if it calls Fast.Alloc directly.
+var Fast functions
 
 func init() {
-	pinned = functions{allocPinned, freePinned, freePointerPinned}
-	plain = functions{
+	inGo.functions = functions{
 		Alloc:       pin.Unpinned(returningSlice(allocLeaf), returningSlice(allocMissed), allocPinned),
 		free:        pin.Unpinned(freeLeaf, freeMissed, freePinned),
 		freePointer: pin.Unpinned(freePointerLeaf, freePointerMissed, freePointerPinned),
 	}
-	Fast = assembled(plain)
+	inGo.runFunctions = runFunctions{
+		allocRun: pin.Unpinned(allocRunLeaf, allocRunPinned, allocRunPinned),
+		freeRun:  pin.Unpinned(freeRunLeaf, freeRunPinned, freeRunPinned),
+	}
+	Fast = inAssembly(inGo.functions)
 	watch.OnChange(func(counting bool) {
 		countInAssembly(counting)
 		EachOpen(func(h *Heap) { h.restartCountdowns() })
@@ -157,6 +173,39 @@ func freePointerLeaf(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	return true
 }
 
+//go:nosplit
+//go:noinline
+//go:nocheckptr
+func allocRunLeaf(h *Heap, size, align int, _, at uintptr) unsafe.Pointer {
+	c := h.caches.Value(pin.SlotAt(at))
+	if c == nil { // of the zero Heap
+		return nil
+	}
+	s := c.runs.find(uintptr(size), uintptr(align))
+	left := c.after(size)
+	if s == nil || left < 0 {
+		return nil
+	}
+	c.left = left
+	return c.runs.take(s, uintptr(size))
+}
+
+//go:nosplit
+//go:noinline
+//go:nocheckptr
+func freeRunLeaf(h *Heap, addr uintptr, size int, _, at uintptr) bool {
+	s := pages.Addresses.First.Span(addr)
+	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !isPlain(s) {
+		return false
+	}
+	c := h.caches.Value(pin.SlotAt(at))
+	if !c.runs.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
+		return false
+	}
+	c.runs.keep(s)
+	return true
+}
+
 // The slow paths of the leaves. They are not inlined, so a leaf calls nothing else.
 
 //go:noinline
@@ -168,14 +217,21 @@ func allocMissed(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Poin
 	return unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b), err
 }
 
+func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
+	if size > small.MaxSize {
+		if p := inGo.allocRun(h, size, align, 0, 0); p != nil {
+			return h.cleared(p, size, zero), nil
+		}
+	}
+	return h.allocSlow(size, align, zero)
+}
+
 //go:noinline
 func freeMissed(h *Heap, b []byte, at uintptr) bool {
 	if pin.Held(at) {
 		return false
 	}
-	if len(b) > small.MaxSize {
-		h.freeRun(b)
-	} else {
+	if len(b) <= small.MaxSize || !inGo.freeRun(h, small.AddrOf(b), len(b), 0, 0) {
 		h.freeSlow(b)
 	}
 	return true
@@ -186,7 +242,11 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	if pin.Held(at) {
 		return false
 	}
-	h.freePointerSlow(p)
+	addr := uintptr(p)
+	s := pages.Addresses.First.Span(addr)
+	if p != nil && (s == nil || !inGo.freeRun(h, addr, int(s.Size), 0, 0)) {
+		h.freePointerSlow(p)
+	}
 	return true
 }
 
@@ -214,6 +274,20 @@ func freePointerPinned(h *Heap, p unsafe.Pointer, _, _, _ uintptr) bool {
 	done := freePointerLeaf(h, p, 0, 0, uintptr(slot))
 	h.caches.Leave(slot)
 	return done || freePointerMissed(h, p, 0, 0, pin.None)
+}
+
+func allocRunPinned(h *Heap, size, align int, _, _ uintptr) unsafe.Pointer {
+	slot := h.caches.Enter()
+	p := allocRunLeaf(h, size, align, 0, uintptr(slot))
+	h.caches.Leave(slot)
+	return p
+}
+
+func freeRunPinned(h *Heap, addr uintptr, size int, _, _ uintptr) bool {
+	slot := h.caches.Enter()
+	done := freeRunLeaf(h, addr, size, 0, uintptr(slot))
+	h.caches.Leave(slot)
+	return done
 }
 
 // clearWords clears the size bytes at p, rounded up to a multiple of 8. The block is no shorter.

@@ -10,18 +10,18 @@ import (
 )
 
 func TestLeavesTakeNoPins(t *testing.T) {
-	pintest.LeavesTakeNoPins(t, plain, pinned)
-	pintest.LeavesTakeNoPins(t, largeLeaves, largePinned)
+	pintest.LeavesTakeNoPins(t, inGo.functions, pinned)
+	pintest.LeavesTakeNoPins(t, inGo.runFunctions, pinnedRuns)
 }
 
 // eachPath runs a test with assembly, where it runs, with leaves, and with pins. f is what
 // Alloc and Free call.
 func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
 	t.Run("called", func(t *testing.T) { test(t, &Fast) })
-	t.Run("plain", func(t *testing.T) { test(t, &plain) })
+	t.Run("in Go", func(t *testing.T) { test(t, &inGo.functions) })
 	t.Run("pinned", func(t *testing.T) {
 		Pin(t)
-		test(t, &plain)
+		test(t, &inGo.functions)
 	})
 }
 
