@@ -94,7 +94,7 @@ func (c *checker) use(instr ssa.Instruction, use flow.Use) {
 		if e.Retired || !e.Before(instr) {
 			continue
 		}
-		if e.IsOf(base, instr) && !(e.Call.Keeps() && !fills(base)) {
+		if e.IsOf(base, instr) && !(e.Call.Keeps() && (isCut(e.Block) || !fills(base))) {
 			c.add(e, use.Pos(instr), "%s is %s after %s", c.blockName(e), use.How, c.end(e))
 		} else if e.IsOfOwner(base, instr) {
 			c.add(e, use.Pos(instr), "a block of %s is %s after %s, which ended it", c.ownerName(e), use.How, c.end(e))
@@ -223,6 +223,13 @@ func (c *checker) order(first flow.End) {
 			}
 		}
 	}
+}
+
+// isCut reports whether a slice is a shorter part of another one, so that Append may find room in
+// its block.
+func isCut(v ssa.Value) bool {
+	s, ok := flow.Value(v).(*ssa.Slice)
+	return ok && s.High != nil
 }
 
 // fills reports whether a slice is known to have no capacity beyond its length.

@@ -165,7 +165,7 @@ func (c Call) Ends() (e End, ok bool) {
 // reports, or it is a second Close.
 func (c Call) WorksAfter(end Call) bool {
 	switch last(c.Name) {
-	case "Stats", "Live", "Owns", "GoodSize", "String", "Remaining", "BlockSize", "Len", "Cap", "Bytes", "InFile":
+	case "Stats", "Live", "Owns", "GoodSize", "String", "Remaining", "Len", "Cap", "Bytes", "InFile":
 		return true
 	case "Put":
 		return c.Name == "arena.Recycler.Put" && end.Name != c.Name // of a closed arena: a no-op
