@@ -1,11 +1,12 @@
-// Allotment: memory for items, from open segments, spare ones and the parent.
+// Allotment: memory for items, from open segments, spare ones and the parent. It reclaims nothing.
 //
 //	limit of the shard
 //	|<----------------------------------------------------------------------->|
 //	| index | pages | segments with items | limbo | spares | not taken yet    |
 //	                                              |<-- available, reserve -->|
 //
-// Two segments are a reserve for the copies that reclaim.go makes of surviving items.
+// Two segments are a reserve for the copies that reclaim.go makes of surviving items. The limit
+// grows and shrinks by loans: see lend.go.
 
 package cache
 
@@ -24,61 +25,90 @@ const (
 	pagesShare      = 8        // Resize drops pages beyond 1/pagesShare of a share
 )
 
-// allot returns the place of a new item of size bytes. The place is in the open segment of its
-// queue and TTL class, or in a segment of its own if the item is large. If the position there is
-// not above the version before, own is versioned, and allot adds versionBytes. With copying, allot
-// uses available memory only and reclaims nothing.
-func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
-	if s.c.isLarge(size) {
-		if before == highestBefore {
-			own = versioned
+// A want is the memory that a new item needs.
+type want struct {
+	size    int    // without a version
+	seconds uint32 // its TTL
+	main    bool   // its queue
+	before  uint64 // the item's version must be above it
+}
+
+// A spot is the memory of a new item: an offset in segment n.
+type spot struct {
+	n, offset uint32
+	shape     shape // versioned if the position is not above want.before, else 0
+}
+
+// allotAvailable returns available memory for an item. It is in the open segment of the item's
+// queue and TTL class, or in a segment of its own if the item is large. It has room for a version
+// if the position is not above w.before.
+func (s *shard) allotAvailable(w *want) (at spot, ok bool) {
+	n, bytes := s.segmentFor(w)
+	if bytes > 0 {
+		if n, ok = s.take(bytes); !ok {
+			return spot{}, false
+		}
+		s.begin(n, w)
+	}
+	return s.allotIn(n, w), true
+}
+
+// allotIn is allotAvailable in segment n, which has room.
+func (s *shard) allotIn(n uint32, w *want) spot {
+	g := s.segs.at(n)
+	at := spot{n, g.used, s.ownVersion(n, g.used, w)}
+	s.fill(g, w.size+at.shape.versionBytes())
+	return at
+}
+
+// segmentFor returns the open segment n with room for an item. If there is none, bytes is the size
+// of the segment to begin.
+func (s *shard) segmentFor(w *want) (n uint32, bytes int) {
+	if s.c.isLarge(w.size) {
+		size := w.size
+		if w.before == abovePositions {
 			size += versionBytes
 		}
-		if n, ok = s.acquire(size, copying); ok {
-			s.begin(n, seconds, main, sealed)
-			s.fill(s.segs.at(n), size)
-		}
-		return n, 0, own, ok
+		return 0, freehold.GoodSize(s.c.base.Parent, size)
 	}
+	if n = *s.openFor(w); n != 0 {
+		used := s.segs.at(n).used
+		if int(used)+w.size+s.ownVersion(n, used, w).versionBytes() <= s.c.segmentBytes {
+			return n, 0
+		}
+	}
+	return 0, s.c.segmentBytes
+}
+
+// openFor returns the open segment of an item's queue and TTL class; 0 is none.
+func (s *shard) openFor(w *want) *uint32 {
 	queue := 0
-	if main {
+	if w.main {
 		queue = 1
 	}
-	at := &s.open[queue][classOf(seconds)]
-	for !s.fits(*at, size, before) {
-		if n, ok = s.acquire(s.c.segmentBytes, copying); !ok {
-			return 0, 0, 0, false
-		}
-		if s.fits(*at, size, before) { // copies have opened a segment
-			s.recycle(n)
-			break
-		}
-		s.seal(*at)
-		*at = n
-		s.begin(n, seconds, main, open)
-	}
-	g := s.segs.at(*at)
-	offset = g.used
-	own = s.shapeAt(*at, offset, before)
-	s.fill(g, size+own.versionBytes())
-	return *at, offset, own, true
+	return &s.open[queue][classOf(w.seconds)]
 }
 
-// fits reports whether segment n is open and has room for an item, with a version if it needs one.
-func (s *shard) fits(n uint32, size int, before uint64) bool {
-	if n == 0 {
-		return false
+// ownVersion returns versioned if an item at a position needs a version of its own, else 0.
+func (s *shard) ownVersion(n, offset uint32, w *want) shape {
+	if s.position(n, offset) > w.before {
+		return 0
 	}
-	used := s.segs.at(n).used
-	return int(used)+size+s.shapeAt(n, used, before).versionBytes() <= s.c.segmentBytes
+	return versioned
 }
 
-// begin makes segment n, which is empty, the newest.
-func (s *shard) begin(n, seconds uint32, main bool, as state) {
+// begin makes segment n, which is empty, the newest. It is open if the item is not large, and
+// takes the place of the open segment before.
+func (s *shard) begin(n uint32, w *want) {
 	s.age = s.nextAge()
 	g := s.segs.at(n)
-	g.state, g.main, g.age, g.turn = as, main, s.age, s.age
-	g.expiry.begin(s.c.clock.now(), seconds)
+	g.state, g.main, g.age, g.turn = sealed, w.main, s.age, s.age
+	g.expiry.begin(s.c.clock.now(), w.seconds)
+	if !s.c.isLarge(w.size) {
+		at := s.openFor(w)
+		s.seal(*at)
+		*at, g.state = n, open
+	}
 	s.lines.Store(int32(s.linesOfItems()))
 }
 
@@ -109,40 +139,6 @@ func (s *shard) sealAll() (any bool) {
 		}
 	}
 	return any
-}
-
-// acquire returns an empty segment of the given bytes.
-func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
-	if bytes != s.c.segmentBytes {
-		bytes = freehold.GoodSize(s.c.base.Parent, bytes)
-	}
-	if copying {
-		return s.take(bytes)
-	}
-	s.refused = nil
-	for range 2 { // again if the parent refuses
-		if !s.makeRoom(bytes) {
-			return 0, false
-		}
-		if n, ok = s.take(bytes); ok {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
-// makeRoom reclaims segments until the given bytes and the reserve are available. It reports
-// whether at least the bytes are.
-func (s *shard) makeRoom(bytes int) bool {
-	s.retireLimbo()
-	s.rebalance()
-	reserve := reserveSegments * s.c.segmentBytes
-	for round := 0; s.available() < bytes+reserve; round++ {
-		if !s.reclaim(round, Room) {
-			return s.available() >= bytes
-		}
-	}
-	return true
 }
 
 // available returns the bytes that take can use.
@@ -267,5 +263,41 @@ func (s *shard) countReturned(bytes int) {
 	}
 	if n := c.returned.Add(int64(bytes)); n > max(c.bound.now.Load()/returnedShare, leastReturned) && c.returned.CompareAndSwap(n, 0) {
 		s.trim = true
+	}
+}
+
+// rebalance returns borrowed bytes to unlent when their huge entries are gone. If the shard itself
+// has lent bytes, rebalance takes them back from unlent.
+func (s *shard) rebalance() {
+	unlent := &s.c.bound.unlent
+	if s.limit < s.share {
+		s.limit += takeUpTo(unlent, s.share-s.limit)
+	}
+	if s.limit <= s.share {
+		return
+	}
+	own := s.share + s.pending
+	s.segs.each(func(_ uint32, g *segment) {
+		if int(g.bytes) > s.share/hugeShare {
+			own += int(g.bytes)
+		}
+	})
+	for s.used > own && len(s.spares) > 0 {
+		s.releaseSpare()
+	}
+	if more := s.limit - max(own, s.used); more > 0 {
+		s.limit -= more
+		unlent.Add(int64(more))
+	}
+}
+
+// takeUpTo subtracts n from a counter, or less if the counter is lower. It returns the difference.
+func takeUpTo(counter *atomic.Int64, n int) int {
+	for {
+		has := counter.Load()
+		take := min(has, int64(n))
+		if take <= 0 || counter.CompareAndSwap(has, has-take) {
+			return int(max(take, 0))
+		}
 	}
 }

@@ -2,26 +2,26 @@
 //
 //	hash of the key --> shard --> index: slot --> place: segment, offset --> item: key and value
 //
-//	Set      write.go finds the slot, allot.go has room for the item, shard.go stores the slot
+//	Set      write.go finds the slot, reclaim.go has room for the item, shard.go stores the slot
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties the segment that policy.go chooses, and copies items that stay
 //
-// The files are layers. Each file calls files below it, internal/cuckoo for the index, and
+// The files are layers. Each file calls only files below it, internal/cuckoo for the index, and
 // internal/blocks for arrays of memory. All call cache.go for sizes that follow from the options.
 //
 //	of, snapshot           types and streams, by the calls of a Cache
-//	load, write, read      the calls: lock a shard, find an entry, and change or read it
+//	load                   calls that load missing values
+//	write, read            the other calls: lock a shard, find an entry, and change or read it
 //	bound, lend            the shards' parts of MaxBytes
+//	stats                  figures
 //	shard, rewrite         the entries of a shard
-//	reclaim, allot         memory for items
+//	reclaim                memory for items, made free by emptying segments
+//	allot                  memory for items, as long as some is available
 //	pinned, version        the item that a slot refers to, and its version
 //	policy                 chooses victims; it changes only ghosts, in the notes of buckets
 //	segment, expiry        blocks of items, their byte counts and their pins
+//	loads, copies          loads that are under way, and copies of values in debug modes
 //	slot, item, clock      the layouts of a slot and an item, and time in seconds
-//
-// Some calls run up. shard.go tells load.go that a key was written, and asks lend.go how much room
-// a huge entry needs. allot.go has lend.go return loans, and reclaim.go make room. reclaim.go drops
-// entries by shard.go.
 
 package cache
 

@@ -47,30 +47,37 @@ const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 // A shape tells which parts an item has beside key and value, and how often it was rewritten in
 // place.
 //
-//	| 0 0 | rewrites 5 | slack units 5 | versioned | accessed | units of flags 2, or absent |
+//	| 0 0 | rewrites 5 | slack units 5 | versioned 1 | accessed 1 | kind 2 |
 type shape uint16
 
 const (
+	noFlags   shape = 0 // the kinds
+	flags4    shape = 1 // with flags of 4 B
+	flags8    shape = 2 // with flags of 8 B
 	absent    shape = 3 // GetOrLoad remembers that the key has no value; there are no flags
-	accessed  shape = 4 // it has access
-	versioned shape = 8 // it has a version of its own: see version.go
-	oneSlack  shape = 1 << 4
-	maxSlack        = 1<<5 - 1
+	kindMask  shape = 3
+	accessed  shape = 1 << 2 // it has access
+	versioned shape = 1 << 3 // it has a version of its own: see version.go
 
-	oneRewrite  shape = 1 << 9
-	rewriteBits       = 5
-	maxRewrites       = 1<<rewriteBits - 1
+	partsMask    = 1<<slackShift - 1
+	slackShift   = 4
+	slackBits    = 5
+	maxSlack     = 1<<slackBits - 1
+	rewriteShift = slackShift + slackBits
+	rewriteBits  = 5
+	maxRewrites  = 1<<rewriteBits - 1
 )
 
-// shape returns the shape of a new item without a version.
-func (c *Cache) shape(flags uint64, isAbsent bool) (sh shape) {
+// flagsBytes has the bytes of flags by kind.
+var flagsBytes = [kindMask + 1]uint8{noFlags: 0, flags4: 4, flags8: 8, absent: 0}
+
+// shapeOf returns the shape of a new item with the given flags. It has no version.
+func (c *Cache) shapeOf(flags uint64) (sh shape) {
 	switch {
-	case isAbsent:
-		sh = absent
 	case flags >= 1<<32:
-		sh = 2
+		sh = flags8
 	case flags > 0:
-		sh = 1
+		sh = flags4
 	}
 	if c.options.Access {
 		sh |= accessed
@@ -78,19 +85,36 @@ func (c *Cache) shape(flags uint64, isAbsent bool) (sh shape) {
 	return sh
 }
 
-func (sh shape) isAbsent() bool   { return sh&absent == absent }
-func (sh shape) accessBytes() int { return int(sh&accessed) / int(accessed) * accessBytes }
-func (sh shape) flagsBytes() int  { return int(sh&absent) % int(absent) * unitBytes }
-func (sh shape) versionBytes() int {
-	return int(sh&versioned) / int(versioned) * versionBytes
+// partsBytes has the bytes between an item's head and its key, by the low bits of its shape.
+var partsBytes = func() (all [partsMask + 1]uint8) {
+	for i := range all {
+		sh := shape(i)
+		all[i] = uint8(sh.accessBytes() + sh.flagsBytes() + sh.versionBytes())
+	}
+	return all
+}()
+
+func (sh shape) isAbsent() bool    { return sh&kindMask == absent }
+func (sh shape) flagsBytes() int   { return int(flagsBytes[sh&kindMask]) }
+func (sh shape) accessBytes() int  { return sh.bytesIf(accessed, accessBytes) }
+func (sh shape) versionBytes() int { return sh.bytesIf(versioned, versionBytes) }
+func (sh shape) slackBytes() int   { return int(sh>>slackShift&maxSlack) * unitBytes }
+func (sh shape) rewrites() int     { return int(sh >> rewriteShift) }
+
+// bytesIf returns n if the shape has a bit, else 0.
+func (sh shape) bytesIf(bit shape, n int) int {
+	if sh&bit == 0 {
+		return 0
+	}
+	return n
 }
-func (sh shape) slackBytes() int { return int(sh/oneSlack%(maxSlack+1)) * unitBytes }
-func (sh shape) rewrites() int   { return int(sh / oneRewrite) }
+
+// withSlack and withRewrites return a shape that has none with some.
+func (sh shape) withSlack(bytes int) shape { return sh | shape(bytes/unitBytes)<<slackShift }
+func (sh shape) withRewrites(n int) shape  { return sh | shape(n)<<rewriteShift }
 
 // keyOffset returns where the key of an item begins.
-func (sh shape) keyOffset() int {
-	return headBytes + sh.accessBytes() + sh.flagsBytes() + sh.versionBytes()
-}
+func (sh shape) keyOffset() int { return headBytes + int(partsBytes[sh&partsMask]) }
 
 // itemBytes returns the size of an item.
 func itemBytes(key []byte, e *Entry, sh shape) int {
@@ -99,11 +123,12 @@ func itemBytes(key []byte, e *Entry, sh shape) int {
 
 func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
 
-// write makes the memory at it, of itemBytes, the item of key and e.
-func (it *item) write(key []byte, e *Entry, expires uint32, sh shape, c *clock) {
-	it.keyBytes, it.shape = uint16(len(key)), sh
-	copy(it.key(), key)
-	it.writeEntry(e, expires, c)
+// write makes the memory at it the item of an entry. If own is versioned, it leaves room for a
+// version.
+func (it *item) write(w *write, own shape, c *clock) {
+	it.keyBytes, it.shape = uint16(len(w.key)), w.shape|own
+	copy(it.key(), w.key)
+	it.writeEntry(w.e, w.expires, c)
 }
 
 // writeEntry writes all but key, shape and version. The value of e may be the item's own memory.
@@ -127,12 +152,12 @@ func (it *item) need() int {
 	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
 
-// copyTo copies the item to the memory at to, without its version. If sh is versioned, it leaves
+// copyTo copies the item to the memory at to, without its version. If own is versioned, it leaves
 // room for one.
-func (it *item) copyTo(to *item, sh shape) {
+func (it *item) copyTo(to *item, own shape) {
 	to.expires.Store(it.expires.Load()) // readers may write it, and access
 	to.valueBytes, to.keyBytes = it.valueBytes, it.keyBytes
-	to.shape = it.shape&(accessed|absent) | sh
+	to.shape = it.shape&(accessed|kindMask) | own
 	if at := it.access(); at != nil {
 		to.access().Store(at.Load())
 	}

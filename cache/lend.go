@@ -13,11 +13,7 @@
 
 package cache
 
-import (
-	"sync/atomic"
-
-	"github.com/freehold-go/freehold"
-)
+import "github.com/freehold-go/freehold"
 
 const keptShare = 8 // a shard that lends keeps 1/keptShare of its share
 
@@ -109,40 +105,4 @@ func (s *shard) lend(bytes int, evict bool) int {
 		s.limit = max(limit, min(s.used, was)) // readers may hold more
 	}
 	return was - s.limit
-}
-
-// rebalance returns borrowed bytes to unlent when their huge entries are gone. If the shard itself
-// has lent bytes, rebalance takes them back from unlent.
-func (s *shard) rebalance() {
-	unlent := &s.c.bound.unlent
-	if s.limit < s.share {
-		s.limit += takeUpTo(unlent, s.share-s.limit)
-	}
-	if s.limit <= s.share {
-		return
-	}
-	own := s.share + s.pending
-	s.segs.each(func(_ uint32, g *segment) {
-		if int(g.bytes) > s.share/hugeShare {
-			own += int(g.bytes)
-		}
-	})
-	for s.used > own && len(s.spares) > 0 {
-		s.releaseSpare()
-	}
-	if more := s.limit - max(own, s.used); more > 0 {
-		s.limit -= more
-		unlent.Add(int64(more))
-	}
-}
-
-// takeUpTo subtracts n from a counter, or less if the counter is lower. It returns the difference.
-func takeUpTo(counter *atomic.Int64, n int) int {
-	for {
-		has := counter.Load()
-		take := min(has, int64(n))
-		if take <= 0 || counter.CompareAndSwap(has, has-take) {
-			return int(max(take, 0))
-		}
-	}
 }

@@ -8,8 +8,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -140,88 +138,26 @@ func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value [
 	switch {
 	case err == nil:
 		l.value = append([]byte(nil), e.Value...)
-		s.storeLoaded(h, key, l, c.withTTL(&e), false, undecodable)
+		s.storeLoaded(l, c.newWrite(h, key, c.withTTL(&e), c.clock.expires(e.TTL)), undecodable)
 		return use(l.value)
 	case errors.Is(err, ErrNotFound) && c.options.Negative > 0:
-		s.storeLoaded(h, key, l, &Entry{TTL: c.options.Negative}, true, undecodable)
+		w := c.newWrite(h, key, &Entry{TTL: c.options.Negative}, c.clock.expires(c.options.Negative))
+		w.shape |= absent
+		s.storeLoaded(l, w, undecodable)
 	}
 	return err
 }
 
-// storeLoaded stores a loaded entry, unless key was written since the load began. It ignores an
+// storeLoaded stores a loaded entry, unless its key was written since the load began. It ignores an
 // entry that cannot be stored.
-func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent bool, undecodable uint64) {
-	s.lockFor(len(key) + len(e.Value))
+func (s *shard) storeLoaded(l *loading, w write, undecodable uint64) {
+	s.lockFor(w.bytes())
 	defer s.unlock()
 	if l.written.Load() {
 		return
 	}
-	old, found := s.current(h, key)
+	old, found := s.current(w.h, w.key)
 	if !found || s.version(old.w, old.it) == undecodable {
-		s.store(h, key, e, s.c.clock.expires(e.TTL), absent, false, old)
-	}
-}
-
-// loads has the loads that are under way for the keys of a shard. The zero value has none.
-type loads struct {
-	mu  sync.Mutex // guards all
-	all map[string]*loading
-	n   atomic.Int64 // len(all)
-}
-
-// A loading is one load. written is stored before its key's shard is written, and loaded under the
-// shard's lock. The other fields are set before done is closed.
-type loading struct {
-	key     string
-	written atomic.Bool
-	done    chan struct{}
-	value   []byte
-	err     error
-	again   bool // waiting goroutines load again
-}
-
-// join returns the load of key that is under way, or a new one. first reports that it is new: then
-// the caller loads.
-func (ls *loads) join(key []byte) (l *loading, first bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if l := ls.all[string(key)]; l != nil {
-		return l, false
-	}
-	if ls.all == nil {
-		ls.all = map[string]*loading{}
-	}
-	l = &loading{key: string(key), done: make(chan struct{})}
-	ls.all[l.key] = l
-	ls.n.Store(int64(len(ls.all)))
-	return l, true
-}
-
-func (ls *loads) leave(l *loading) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	delete(ls.all, l.key)
-	ls.n.Store(int64(len(ls.all)))
-	close(l.done)
-}
-
-// written notes that key was written. The caller has the lock of its shard.
-func (ls *loads) written(key []byte) {
-	if ls.n.Load() == 0 {
-		return
-	}
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if l := ls.all[string(key)]; l != nil {
-		l.written.Store(true)
-	}
-}
-
-// cleared notes that all keys of the shard are about to be deleted.
-func (ls *loads) cleared() {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.all {
-		l.written.Store(true)
+		s.store(&w, old)
 	}
 }

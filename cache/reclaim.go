@@ -1,4 +1,7 @@
-// Reclaim: empties a segment to reuse its memory.
+// Reclaim: room for a new item, by emptying a segment.
+//
+//	allot --> makeRoom --> reclaim --> evacuate --> decide --> keep --> allotAvailable
+//	                                                       --> drop
 //
 // policy.go chooses the segment, and the rule by which its items stay. Items that stay are copied
 // to the open segment of their queue and TTL class. The others are dropped.
@@ -14,6 +17,39 @@ import (
 
 // ahead is the distance, in bytes of a segment, at which items are prefetched.
 const ahead = 4 << 10
+
+// allot returns memory for an item, as allotAvailable does. Before it begins a segment, it reclaims
+// others until there is room. Then it may find room in a segment that copies have opened.
+func (s *shard) allot(w *want) (at spot, ok bool) {
+	n, bytes := s.segmentFor(w)
+	if bytes == 0 {
+		return s.allotIn(n, w), true
+	}
+	s.refused = nil
+	for range 2 { // again if the parent refuses
+		if !s.makeRoom(bytes) {
+			return spot{}, false
+		}
+		if at, ok = s.allotAvailable(w); ok {
+			return at, true
+		}
+	}
+	return spot{}, false
+}
+
+// makeRoom reclaims segments until the given bytes and the reserve are available. It reports
+// whether at least the bytes are.
+func (s *shard) makeRoom(bytes int) bool {
+	s.retireLimbo()
+	s.rebalance()
+	reserve := reserveSegments * s.c.segmentBytes
+	for round := 0; s.available() < bytes+reserve; round++ {
+		if !s.reclaim(round, Room) {
+			return s.available() >= bytes
+		}
+	}
+	return true
+}
 
 // reclaim empties a segment, and reports whether there is one to empty. In later rounds of one call
 // fewer items stay.
@@ -93,18 +129,43 @@ func (s *shard) keep(at *atomic.Uint64, it *item, r rule) bool {
 		return true
 	}
 	before := s.version(w, it)
-	to, offset, own, ok := s.allot(it.need(), left, main, true, before-1)
+	to, ok := s.allotAvailable(&want{it.need(), left, main, before - 1})
 	if !ok {
 		return false
 	}
-	moved := s.segs.at(to).item(offset)
-	it.copyTo(moved, own)
-	if own != 0 {
+	moved := s.itemIn(to)
+	it.copyTo(moved, to.shape)
+	if to.shape == versioned {
 		s.setVersion(moved, before)
 	}
-	s.count(s.segs.at(to), moved)
-	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, offset), main, hits)))
+	s.count(s.segs.at(to.n), moved)
+	at.Store(uint64(slotOf(w.tag(), s.segs.place(to.n, to.offset), main, hits)))
 	s.uncount(g, it)
 	s.copied += uint64(moved.size())
 	return true
+}
+
+// drop removes a slot, and drops its item.
+func (s *shard) drop(at *atomic.Uint64, why Reason) {
+	w := slot(at.Load())
+	s.index.Remove(at)
+	s.dropItem(w.place(), why)
+}
+
+// dropItem counts the item at a place as garbage, and reports it to OnEvict.
+//
+// Precondition: no slot refers to the item.
+func (s *shard) dropItem(at place, why Reason) {
+	n, offset := s.segs.split(at)
+	g := s.segs.at(n)
+	it := g.item(offset)
+	s.raiseFloor(s.version(slot(at), it))
+	s.uncount(g, it)
+	if it.shape.isAbsent() {
+		return
+	}
+	s.dropped[why]++
+	if f := s.c.options.OnEvict; f != nil {
+		s.c.copier.tell(it.key(), s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime()), why, f)
+	}
 }

@@ -11,45 +11,44 @@ package cache
 // An item may have up to 1/slackShare of its size in slack bytes.
 const slackShare = 8
 
-// rewrite writes e over the item of old, and reports whether it could. sh is the shape of e without
-// slack units.
-func (s *shard) rewrite(old pinned, e *Entry, expires uint32, sh shape, keeps bool) bool {
+// rewrite writes the entry over the item of old, and reports whether it could.
+func (s *shard) rewrite(w *write, old pinned) bool {
 	if old.at == nil {
 		return false
 	}
 	n, _ := s.segs.split(old.w.place())
 	g, it := s.segs.at(n), old.it
-	sh, ok := it.reshaped(e, sh)
-	if !ok || s.c.isLarge(it.size()) || !g.takes(it.expires.Load(), expires) {
+	sh, ok := it.reshaped(w)
+	if !ok || s.c.isLarge(it.size()) || !g.takes(it.expires.Load(), w.expires) {
 		return false
 	}
 	s.index.BeginMove()
-	w := slot(old.at.Swap(0)) // W1
+	word := slot(old.at.Swap(0)) // W1
 	s.c.seam.At(writeHidden)
 	alone := !s.segs.isPinned(n) // W2
 	if alone {
 		s.c.seam.At(writeAlone)
 		size := it.size()
 		g.expiry.remove(it.expires.Load(), size)
-		s.advance(it, sh, keeps)
-		it.writeEntry(e, expires, &s.c.clock)
-		g.expiry.add(expires, size)
-		w = onHit(w)
+		s.advance(it, sh, w.keeps)
+		it.writeEntry(w.e, w.expires, &s.c.clock)
+		g.expiry.add(w.expires, size)
+		word = onHit(word)
 	}
-	old.at.Store(uint64(w))
+	old.at.Store(uint64(word))
 	s.c.seam.At(writeShown)
 	s.index.EndMove()
 	return alone
 }
 
-// reshaped returns the shape of the item after a rewrite with e, and whether the item can be
-// rewritten.
-func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
-	sh |= it.shape & versioned
-	slack := it.size() - itemBytes(it.key(), e, sh)
+// reshaped returns the shape of the item after a rewrite, less its rewrites, and whether the item
+// can be rewritten.
+func (it *item) reshaped(w *write) (sh shape, ok bool) {
+	sh = w.shape | it.shape&versioned
+	slack := it.size() - itemBytes(w.key, w.e, sh)
 	ok = sh.flagsBytes() == it.shape.flagsBytes() && it.shape.rewrites() < maxRewrites &&
 		slack >= 0 && slack <= min(it.size()/slackShare, maxSlack*unitBytes)
-	return sh + shape(max(slack, 0)/unitBytes)*oneSlack, ok
+	return sh.withSlack(max(slack, 0)), ok
 }
 
 // takes reports whether the histogram can show that an item expires at another second. An item that

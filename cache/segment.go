@@ -157,6 +157,9 @@ func (gs *segments) isPinned(n uint32) bool {
 	return false
 }
 
+// itemIn returns the item in a spot.
+func (s *shard) itemIn(at spot) *item { return s.segs.at(at.n).item(at.offset) }
+
 // each calls f with each segment that has memory.
 func (gs *segments) each(f func(n uint32, g *segment)) {
 	for n := range uint32(gs.pages.Len() << pageBits) {

@@ -13,7 +13,6 @@ package cache
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -69,79 +68,85 @@ func (s *shard) init(c *Cache, number uint64, limit int) {
 	s.lines.Store(1)
 }
 
-// store makes e the entry of key. old is the key's slot and item, or the zero pinned. With keeps,
-// the entry keeps the version of old.
-//
-// Precondition: the caller locked mu, then called growIndex, and then found old.
-func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, keeps bool, old pinned) (version uint64, err error) {
-	s.loads.written(key)
-	if len(key) > maxKeyBytes {
-		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(key), maxKeyBytes)
-	}
-	if n, most := len(key)+len(e.Value), s.c.maxEntry(); n > most {
-		return 0, fmt.Errorf("%w: key and value have %d bytes, of at most %d", ErrTooLarge, n, most)
-	} else if s.c.isHuge(n) && s.pending < s.c.roomFor(n) {
-		return 0, needsRoom(n)
-	}
-	if e.TTL < 0 {
-		s.delete(old)
-		return 0, nil
-	}
+// A write is an entry on its way into its shard.
+type write struct {
+	h       uint64 // the hash of key
+	key     []byte
+	e       *Entry
+	expires uint32 // the second at which the entry expires, or 0 for never
+	shape   shape  // of the item, without a version
+	keeps   bool   // the entry takes over the version of the key's entry, for Mark
+}
+
+func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
+	return write{h, key, e, expires, c.shapeOf(e.Flags), false}
+}
+
+// bytes returns the size of key and value together.
+func (w *write) bytes() int { return len(w.key) + len(w.e.Value) }
+
+// put stores an entry: over the item of old, which is the key's, or in new memory. It returns the
+// entry's version.
+func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	if s.index.Buckets() == 0 {
 		return 0, s.noMemory()
 	}
-	main, hits := s.admit(h, old)
-	count := uint64(1)
-	if keeps {
-		count = 0
+	if s.rewrite(w, old) {
+		version = s.version(old.w, old.it)
+	} else if version, err = s.putNew(w, old); err != nil {
+		return 0, err
 	}
-	sh := s.c.shape(e.Flags, absent)
-	if s.rewrite(old, e, expires, sh, keeps) {
-		s.sets += count
-		return s.version(old.w, old.it), nil
+	if !w.keeps {
+		s.sets++
 	}
+	return version, nil
+}
+
+// putNew is put in new memory. If a large entry has no room beside the item of old, putNew deletes
+// that item first.
+func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	before := s.floor
 	if old.at != nil {
 		before = s.version(old.w, old.it)
 	}
-	next := before + 1
-	if keeps {
-		before, next = highestBefore, before
+	version = before + 1
+	if w.keeps {
+		before, version = abovePositions, before
 	}
-	n, offset, own, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main, before)
+	main, hits := s.admit(w.h, old)
+	room := want{itemBytes(w.key, w.e, w.shape), seconds(w.e.TTL), main, before}
+	at, ok := s.allotBeside(&room, old)
 	if !ok && s.isAlone(old) {
-		e.Value = bytes.Clone(e.Value) // it may be old's memory
+		w.e.Value = bytes.Clone(w.e.Value) // it may be old's memory
 		s.delete(old)
 		old = pinned{}
-		n, offset, own, ok = s.allot(itemBytes(key, e, sh), seconds(e.TTL), main, false, before)
+		at, ok = s.allot(&room)
 	}
 	if !ok {
 		return 0, s.noMemory()
 	}
-	g := s.segs.at(n)
-	it := g.item(offset)
-	it.write(key, e, expires, sh|own, &s.c.clock)
-	if own != 0 {
-		s.setVersion(it, next)
+	it := s.itemIn(at)
+	it.write(w, at.shape, &s.c.clock)
+	if at.shape == versioned {
+		s.setVersion(it, version)
 	}
-	s.count(g, it)
-	s.sets += count
-	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
+	s.count(s.segs.at(at.n), it)
+	word := slotOf(tagOf(w.h), s.segs.place(at.n, at.offset), main, hits)
 	if old.at != nil {
-		s.replace(old, w)
+		s.replace(old, word)
 	} else {
-		s.link(w)
+		s.link(word)
 	}
-	return s.version(w, it), nil
+	return s.version(word, it), nil
 }
 
 // allotBeside calls allot with the item of old pinned, so that allot does not reclaim it.
-func (s *shard) allotBeside(old pinned, size int, seconds uint32, main bool, before uint64) (n, offset uint32, own shape, ok bool) {
+func (s *shard) allotBeside(room *want, old pinned) (at spot, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
 		defer old.unpin()
 	}
-	return s.allot(size, seconds, main, false, before)
+	return s.allot(room)
 }
 
 // isAlone reports whether the item of old has an unpinned segment of its own.
@@ -193,31 +198,6 @@ func (s *shard) link(w slot) {
 			continue
 		}
 		s.drop(worst(s.index.First(w.tag())), Room)
-	}
-}
-
-// drop removes a slot, and drops its item.
-func (s *shard) drop(at *atomic.Uint64, why Reason) {
-	w := slot(at.Load())
-	s.index.Remove(at)
-	s.dropItem(w.place(), why)
-}
-
-// dropItem counts the item at a place as garbage, and reports it to OnEvict.
-//
-// Precondition: no slot refers to the item.
-func (s *shard) dropItem(at place, why Reason) {
-	n, offset := s.segs.split(at)
-	g := s.segs.at(n)
-	it := g.item(offset)
-	s.raiseFloor(s.version(slot(at), it))
-	s.uncount(g, it)
-	if it.shape.isAbsent() {
-		return
-	}
-	s.dropped[why]++
-	if f := s.c.options.OnEvict; f != nil {
-		s.c.copier.tell(it.key(), s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime()), why, f)
 	}
 }
 

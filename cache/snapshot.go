@@ -228,7 +228,8 @@ func (c *Cache) restoreBlock(b []byte) error {
 			continue
 		}
 		e.TTL = c.clock.left(expires)
-		if _, err := c.putUntil(key, &e, expires); err != nil && !errors.Is(err, ErrTooLarge) {
+		w := c.newWrite(c.seed.Bytes(key), key, &e, expires)
+		if _, err := c.putWrite(&w); err != nil && !errors.Is(err, ErrTooLarge) {
 			return err
 		}
 	}

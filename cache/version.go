@@ -89,16 +89,9 @@ func (c *Cache) highestVersion() (v uint64) {
 	return v
 }
 
-// highestBefore is above all positions. As the version before, it makes allot return versioned.
-const highestBefore = math.MaxUint64
-
-// shapeAt returns versioned if the position of an item is not above the version before, else 0.
-func (s *shard) shapeAt(n, offset uint32, before uint64) shape {
-	if s.position(n, offset) > before {
-		return 0
-	}
-	return versioned
-}
+// abovePositions is above all positions. An item whose position must be above it has a version of
+// its own wherever it is.
+const abovePositions = math.MaxUint64
 
 // setVersion writes the version of a versioned item.
 func (s *shard) setVersion(it *item, v uint64) {
@@ -110,11 +103,11 @@ func (s *shard) setVersion(it *item, v uint64) {
 // version, unless keeps is set.
 func (s *shard) advance(it *item, sh shape, keeps bool) {
 	if keeps {
-		it.shape = sh + oneRewrite*shape(it.shape.rewrites())
+		it.shape = sh.withRewrites(it.shape.rewrites())
 		return
 	}
 	if sh&versioned == 0 {
-		it.shape = sh + oneRewrite*shape(it.shape.rewrites()+1)
+		it.shape = sh.withRewrites(it.shape.rewrites() + 1)
 		return
 	}
 	v := binary.NativeEndian.Uint64(it.versionAt())

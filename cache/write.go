@@ -6,7 +6,10 @@
 
 package cache
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Set stores value for key, with the TTL of the options. If it fails, it deletes the key's entry,
 // since an old value would be wrong. The error matches [ErrTooLarge] or [freehold.ErrOutOfMemory].
@@ -99,7 +102,8 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 	}
 	switch {
 	case change == Store:
-		return s.store(h, key, &s.entry, expires, false, false, old)
+		w := c.newWrite(h, key, &s.entry, expires)
+		return s.store(&w, old)
 	case change == Remove, change == Touch && found && s.entry.TTL < 0:
 		s.loads.written(key)
 		s.delete(old)
@@ -109,7 +113,9 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 	case change == Mark && found:
 		e := s.entryOf(old, c.accessTime())
 		e.Flags = s.entry.Flags
-		return s.store(h, key, &e, old.it.expires.Load(), false, true, old)
+		w := c.newWrite(h, key, &e, old.it.expires.Load())
+		w.keeps = true
+		return s.store(&w, old)
 	}
 	return version, nil
 }
@@ -159,31 +165,52 @@ func (c *Cache) Delete(key []byte) bool {
 
 // put stores e. If that fails, it deletes the key's item.
 func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
-	return c.putUntil(key, e, c.clock.expires(e.TTL))
+	w := c.newWrite(c.seed.Bytes(key), key, e, c.clock.expires(e.TTL))
+	return c.putWrite(&w)
 }
 
-// putUntil is put of an entry that expires at the given second.
-func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, err error) {
-	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
-	for room := len(key) + len(e.Value); ; {
-		version, err = s.put(h, key, e, expires, room)
+// putWrite is put of an entry that may expire at any second.
+func (c *Cache) putWrite(w *write) (version uint64, err error) {
+	s := c.shardOf(w.h)
+	for room := w.bytes(); ; {
+		version, err = s.putWrite(w, room)
 		if !needs(err, &room) {
 			return version, err
 		}
 	}
 }
 
-// put is putUntil in a shard. room is the size of the entry, for lockFor.
-func (s *shard) put(h uint64, key []byte, e *Entry, expires uint32, room int) (version uint64, err error) {
+// putWrite is Cache.putWrite in a shard. room is the size of the entry, for lockFor.
+func (s *shard) putWrite(w *write, room int) (version uint64, err error) {
 	s.lockFor(room)
 	defer s.unlock()
-	old, _ := s.current(h, key)
-	version, err = s.store(h, key, e, expires, false, false, old)
+	old, _ := s.current(w.h, w.key)
+	version, err = s.store(w, old)
 	if err != nil && !needs(err, &room) {
 		s.delete(old)
 	}
 	return version, err
+}
+
+// store makes an entry that of its key, in place of the item of old, or of none. It deletes old if
+// the entry has expired already.
+//
+// Precondition: the caller locked the shard, and then found old by current.
+func (s *shard) store(w *write, old pinned) (version uint64, err error) {
+	s.loads.written(w.key)
+	if len(w.key) > maxKeyBytes {
+		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(w.key), maxKeyBytes)
+	}
+	if n, most := w.bytes(), s.c.maxEntry(); n > most {
+		return 0, fmt.Errorf("%w: key and value have %d bytes, of at most %d", ErrTooLarge, n, most)
+	} else if s.c.isHuge(n) && s.pending < s.c.roomFor(n) {
+		return 0, needsRoom(n)
+	}
+	if w.e.TTL < 0 {
+		s.delete(old)
+		return 0, nil
+	}
+	return s.put(w, old)
 }
 
 // withTTL gives an entry without a TTL the TTL of the options, and returns it.
@@ -214,8 +241,8 @@ func (s *shard) putIf(h uint64, key []byte, e *Entry, want func(s *shard, old pi
 	if !want(s, old, found) {
 		return false, nil
 	}
-	s.c.withTTL(e)
-	_, err = s.store(h, key, e, s.c.clock.expires(e.TTL), false, false, old)
+	w := s.c.newWrite(h, key, s.c.withTTL(e), s.c.clock.expires(e.TTL))
+	_, err = s.store(&w, old)
 	return err == nil, err
 }
 
