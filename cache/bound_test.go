@@ -18,7 +18,7 @@ func fill(t testing.TB, c *Cache) {
 	}
 }
 
-// TestResize: the bound holds when Resize returns, and what was read stays if it can.
+// TestResize: the bound holds when Resize returns. Read entries stay if there is room.
 func TestResize(t *testing.T) {
 	const size = 8 << 20
 	c := newCache(t, Options{MaxBytes: size})
@@ -38,7 +38,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestResizeKeepsWhatFits: memory without entries goes first.
+// TestResizeKeepsWhatFits: Resize returns memory without entries first.
 func TestResizeKeepsWhatFits(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 8 << 20})
 	for i := range 6000 {
@@ -54,8 +54,8 @@ func TestResizeKeepsWhatFits(t *testing.T) {
 	c.check()
 }
 
-// TestResizeFromMostToLeast: what describes eight times as much fits into an eighth, with entries
-// of any size, and pressure makes it no less.
+// TestResizeFromMostToLeast: a cache shrinks from eight times its first bound to an eighth of it,
+// with entries of any size. Index and pages shrink too. Pressure does not lower the bound further.
 func TestResizeFromMostToLeast(t *testing.T) {
 	for made := MinBytes; made <= 4<<20; made *= 4 {
 		c := newShared(t, Options{MaxBytes: made})
@@ -87,8 +87,8 @@ func TestResizeFromMostToLeast(t *testing.T) {
 	}
 }
 
-// TestHeldWhileShrinking: what a reader holds is given back by a later write. The bound stays
-// meanwhile, whatever a budget says.
+// TestHeldWhileShrinking: a later write returns the memory that a reader has held. Meanwhile no
+// pressure of a budget changes the bound.
 func TestHeldWhileShrinking(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	must(0, c.Set([]byte("held"), make([]byte, 1<<19)))
@@ -113,7 +113,7 @@ func TestHeldWhileShrinking(t *testing.T) {
 	c.check()
 }
 
-// TestPressure: the cache gives what is wanted, down to a quarter, and grows back.
+// TestPressure: the cache shrinks by the wanted bytes, to a quarter at least, and grows back.
 func TestPressure(t *testing.T) {
 	const size = 4 << 20
 	c := newCache(t, Options{MaxBytes: size})
@@ -136,8 +136,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestBudget: the pressure of a budget, which is less than the process has, reaches the cache, and
-// Close ends that.
+// TestBudget: a budget smaller than the process's memory shrinks the cache. Close unregisters the
+// cache.
 func TestBudget(t *testing.T) {
 	b := freehold.Must(budget.Start(&budget.Options{Limit: 8 << 20}))
 	defer b.Stop()
@@ -153,8 +153,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBoundOfWhatIsRead: a cache all of whose entries are read refuses more, within its bound,
-// wherever that lies between two segments and the pages that describe them.
+// TestBoundOfWhatIsRead: while readers hold all entries, Set fails at the bound. The bound may be
+// anywhere between two segments or two pages.
 func TestBoundOfWhatIsRead(t *testing.T) {
 	for size := MinBytes; size < MinBytes+48<<10; size += 1 << 10 {
 		c := newCache(t, Options{MaxBytes: size})
@@ -178,8 +178,8 @@ func TestBoundOfWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestSmallQueueWhileMainIsRead: with readers on all of the main queue, the small one makes room,
-// however small.
+// TestSmallQueueWhileMainIsRead: while readers hold the whole main queue, the small queue is
+// evicted, even if it is small.
 func TestSmallQueueWhileMainIsRead(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	for i := range 4000 {

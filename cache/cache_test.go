@@ -42,7 +42,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestConditions: each call stores or does not, by what the key has.
+// TestConditions: each conditional call stores only if its condition holds.
 func TestConditions(t *testing.T) {
 	c := newCache(t, Options{})
 	k := []byte("k")
@@ -76,7 +76,7 @@ func TestConditions(t *testing.T) {
 	get(t, c, "k", "")
 }
 
-// TestTooLarge: a Set that fails leaves no stale value, a conditional call leaves the old one.
+// TestTooLarge: a failed Set deletes the old value. A failed Replace leaves it.
 func TestTooLarge(t *testing.T) {
 	c := newCache(t, Options{})
 	k, large := []byte("k"), make([]byte, c.MaxEntry())
@@ -92,9 +92,8 @@ func TestTooLarge(t *testing.T) {
 	must(0, c.Set(k, large[:c.MaxEntry()-1]))
 }
 
-// TestLargestEntry: an entry of half of the bound has room, by each call that stores one, beside
-// what was there, in place of another and of itself, however many processors there are. What was
-// lent for it comes back.
+// TestLargestEntry: every call that stores can store an entry of half of the bound, as a new entry
+// and in place of another. The number of shards does not matter. Later the loans are returned.
 func TestLargestEntry(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, procs := range []int{1, 4, 64} {
@@ -185,8 +184,7 @@ func testLargest(t *testing.T, c *Cache) {
 	c.check()
 }
 
-// TestLargestWhileReadersHold: what readers hold is not lent. They keep their entries, and the
-// bound holds.
+// TestLargestWhileReadersHold: shards do not lend memory that readers hold. The bound holds.
 func TestLargestWhileReadersHold(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
 	c.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, 2)).Uint64) // so that all four stay
@@ -239,7 +237,7 @@ func TestLargestKey(t *testing.T) {
 	}
 }
 
-// TestResizeEndsLoans: what shards have put into unlent is not added to their new shares.
+// TestResizeEndsLoans: Resize sets unlent to 0, since the new shares contain those bytes.
 func TestResizeEndsLoans(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
 	must(0, c.Set([]byte("huge"), make([]byte, c.MaxEntry()-10)))
@@ -253,7 +251,7 @@ func TestResizeEndsLoans(t *testing.T) {
 	c.check()
 }
 
-// TestResizeKeepsLoans: a cache that is not made smaller drops nothing, huge entries neither.
+// TestResizeKeepsLoans: a Resize that lowers no bound drops no entry, not even a huge one.
 func TestResizeKeepsLoans(t *testing.T) {
 	const size = 16 << 20
 	c := newShared(t, Options{MaxBytes: size})
@@ -274,8 +272,8 @@ func TestResizeKeepsLoans(t *testing.T) {
 	}
 }
 
-// TestMarkWithoutMemory: an entry whose segment went for its own copy is gone if the parent then
-// refuses, and its version stays the highest.
+// TestMarkWithoutMemory: Mark deletes a large entry to make room for its copy. If the parent then
+// refuses memory, the entry is gone, and the next version is higher.
 func TestMarkWithoutMemory(t *testing.T) {
 	parent := &hooked{Allocator: alloctest.New(t)}
 	refused := alloctest.FailAfter(parent.Allocator, 0)
@@ -301,7 +299,7 @@ func TestMarkWithoutMemory(t *testing.T) {
 	}
 }
 
-// A swapped allocator frees by one and allocates by another.
+// A swapped allocator frees with one allocator and allocates from another.
 type swapped struct {
 	freehold.Allocator
 	from freehold.Allocator
@@ -309,7 +307,7 @@ type swapped struct {
 
 func (p swapped) Alloc(size, align int) ([]byte, error) { return p.from.Alloc(size, align) }
 
-// TestNegativeTTL: an entry that is given one has expired.
+// TestNegativeTTL: an entry that is given a negative TTL is deleted.
 func TestNegativeTTL(t *testing.T) {
 	k := []byte("k")
 	for name, expire := range map[string]func(c *Cache){
@@ -326,8 +324,7 @@ func TestNegativeTTL(t *testing.T) {
 	}
 }
 
-// An entry that is updated again and again expires when it would have, unless it is given another
-// TTL.
+// Updates do not change when an entry expires, unless they set another TTL.
 func TestUpdateKeepsTheExpiry(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -371,7 +368,7 @@ func TestUpdateWithJitter(t *testing.T) {
 	}
 }
 
-// A hooked parent calls a hook, once, before it takes back a segment.
+// A hooked parent calls a hook once, before the first segment is freed.
 type hooked struct {
 	freehold.Allocator
 	hook func()
@@ -385,7 +382,7 @@ func (p *hooked) Free(b []byte) {
 	p.Allocator.Free(b)
 }
 
-// TestStatsDuringClose: figures wait for a shard whose memory is on its way back.
+// TestStatsDuringClose: Stats waits for the lock of a shard that Close is freeing.
 func TestStatsDuringClose(t *testing.T) {
 	p, done := &hooked{Allocator: newHeap(t)}, make(chan bool, 1)
 	c := New(p, &Options{MaxBytes: MinBytes})
@@ -403,7 +400,7 @@ func TestStatsDuringClose(t *testing.T) {
 	<-done
 }
 
-// TestCloseUnderPressure: Close waits for a shard that a budget has shrink.
+// TestCloseUnderPressure: Close waits until pressure of a budget has shrunk the cache.
 func TestCloseUnderPressure(t *testing.T) {
 	done := make(chan bool, 1)
 	var c *Cache
@@ -426,7 +423,7 @@ func TestCloseUnderPressure(t *testing.T) {
 	<-done
 }
 
-// A rounded parent has blocks of multiples of a page, with red zones.
+// A rounded parent rounds sizes up to multiples of a page, after it adds red zones.
 type rounded struct {
 	freehold.Allocator
 	page, zones int
@@ -434,8 +431,8 @@ type rounded struct {
 
 func (p rounded) GoodSize(n int) int { return roundUp(n+p.zones, p.page) }
 
-// TestSegmentsOfTheParent: segments are as small as the parent's pages let them be, and with red
-// zones as small as without.
+// TestSegmentsOfTheParent: segments have the smallest size that the parent does not round up. Red
+// zones do not enlarge them.
 func TestSegmentsOfTheParent(t *testing.T) {
 	for _, tt := range []struct{ page, zones, want int }{
 		{16, 0, leastSegmentBytes}, {4 << 10, 0, leastSegmentBytes}, {16 << 10, 0, 16 << 10},

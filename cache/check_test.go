@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// check verifies the invariants of all shards, beside no other call. It panics if one is violated.
+// check verifies the invariants of all shards, and panics if one is violated. No other call may be
+// under way.
 func (c *Cache) check() {
 	limits := int(c.bound.unlent.Load())
 	for i := range c.shards {
@@ -84,7 +85,7 @@ type fakeTime struct {
 	hook  func()
 }
 
-// fake makes the cache's clock one that stands still.
+// fake replaces the cache's clock by a fakeTime.
 func (c *Cache) fake() *fakeTime {
 	f := &fakeTime{}
 	c.clock.since = func(time.Time) time.Duration {

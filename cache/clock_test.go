@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lives returns how long the entry of key is found from now on. It sets the clock back.
+// lives returns the time from now until the entry of key expires. Then it sets the clock back.
 func (f *fakeTime) lives(c *Cache, key []byte) (d time.Duration) {
 	defer func(now time.Duration) { f.now = now }(f.now)
 	for ; c.Peek(key, func(Entry) {}); f.now += 10 * time.Millisecond {
@@ -14,9 +14,8 @@ func (f *fakeTime) lives(c *Cache, key []byte) (d time.Duration) {
 	return d
 }
 
-// TestTTLs: an entry lives as long as it was told to, and less than a second longer, whichever call
-// sets its TTL and whatever its TTL was before. The TTL that it tells is what is left, rounded
-// down.
+// TestTTLs: an entry lives for its TTL, and less than a second longer, whichever call sets the TTL.
+// Entry.TTL is the time left, rounded down.
 func TestTTLs(t *testing.T) {
 	key := []byte("k")
 	update := func(c *Cache, ttl time.Duration, change Change) {
@@ -57,8 +56,8 @@ func TestTTLs(t *testing.T) {
 	}
 }
 
-// TestCopiesGainNoTime: an entry that is stored again and again, with the TTL that it tells,
-// expires when it would have.
+// TestCopiesGainNoTime: storing an entry with its Entry.TTL does not change when it expires,
+// however often it is stored.
 func TestCopiesGainNoTime(t *testing.T) {
 	key := []byte("k")
 	for name, again := range map[string]func(c *Cache, key []byte){
@@ -98,7 +97,7 @@ func TestCopiesGainNoTime(t *testing.T) {
 	}
 }
 
-// TestClocksTickTogether: the seconds of every cache begin with those of the system's clock.
+// TestClocksTickTogether: the clocks of all caches change at full seconds of the system's clock.
 func TestClocksTickTogether(t *testing.T) {
 	for range 3 {
 		c := clockOf(0)
@@ -108,7 +107,7 @@ func TestClocksTickTogether(t *testing.T) {
 	}
 }
 
-// TestFarExpiries: Unix times that no clock comes to are not wrapped around.
+// TestFarExpiries: Unix times in the far future do not overflow.
 func TestFarExpiries(t *testing.T) {
 	c := newCache(t, Options{})
 	c.fake().now = time.Hour
@@ -119,8 +118,8 @@ func TestFarExpiries(t *testing.T) {
 	}
 }
 
-// TestUnixTimes: the second of an expiry is that of its Unix time and back, though the system's
-// clock was set a little since the cache was made. A time before 1970 is not never.
+// TestUnixTimes: unix and fromUnix are inverse, even if the system's clock was adjusted by less
+// than a second. An expiry before 1970 does not become 0, which is never.
 func TestUnixTimes(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -141,7 +140,7 @@ func TestUnixTimes(t *testing.T) {
 	}
 }
 
-// TestLeft: what has expired has no time left from the first moment on.
+// TestLeft: left is negative from the moment of expiry on.
 func TestLeft(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()

@@ -43,8 +43,8 @@ var showing = map[string]func(c *Of[string, string], f func(b []byte)){
 	},
 }
 
-// TestCopies: with a parent that checks its blocks, what a function is given ends with the call,
-// and a write to it is found. What is not kept nor written to is the value.
+// TestCopies: with a parent that checks its blocks, a function gets a copy of the value, which is
+// freed after the call. A write to it panics.
 func TestCopies(t *testing.T) {
 	for call, show := range showing {
 		c := newOf(t, &OfOptions[string, string]{})
@@ -66,7 +66,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestCopyForUpdate: f may store any part of what it is given.
+// TestCopyForUpdate: f may store any part of the value that it gets.
 func TestCopyForUpdate(t *testing.T) {
 	c := newCache(t, Options{})
 	for i, part := range []func(b []byte) []byte{
@@ -84,8 +84,7 @@ func TestCopyForUpdate(t *testing.T) {
 	}
 }
 
-// TestCopiesForAll: key and value are the body's own, to write to as well, with and without a
-// checking parent.
+// TestCopiesForAll: the loop's body may write to key and value, with and without a checking parent.
 func TestCopiesForAll(t *testing.T) {
 	for _, parent := range []freehold.Allocator{nil, newHeap(t)} {
 		c := newCache(t, Options{})

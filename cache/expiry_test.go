@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestExpiryBins: what passed counts has expired, and it counts what expired as long ago as a bin
-// is wide.
+// TestExpiryBins: passed counts only expired bytes, and all bytes that expired a bin's width ago.
 func TestExpiryBins(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, ttl := range []uint32{1, 10, 16, 17, 60, 256, 300, 1 << 20} {
@@ -43,9 +42,9 @@ func TestExpiryBins(t *testing.T) {
 	}
 }
 
-// TestBinsAreNarrow: an item that is stored up to half of the longest TTL of its class after the
-// first one is counted soon after it has expired: within 23 hundredths of that TTL. If the class
-// has no longest, it is the TTL of the first, and 30 hundredths.
+// TestBinsAreNarrow: passed counts an item soon after it has expired, if the item was stored up to
+// half of the class's longest TTL after the first item. Soon is within 23% of that TTL. For the
+// last class it is within 30% of the first item's TTL.
 func TestBinsAreNarrow(t *testing.T) {
 	for _, ttl := range []uint32{16, 64, 256, 1000, 1 << 20} {
 		soon := ttl*23/100 + 1

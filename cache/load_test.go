@@ -41,7 +41,8 @@ func TestGetOrLoad(t *testing.T) {
 	}
 }
 
-// TestNegative: that there is no value is remembered for a while, and Get does not see it.
+// TestNegative: GetOrLoad remembers for Options.Negative that a key has no value. Get finds no
+// entry.
 func TestNegative(t *testing.T) {
 	c := newCache(t, Options{Negative: 10 * time.Second})
 	clock := c.fake()
@@ -62,8 +63,8 @@ func TestNegative(t *testing.T) {
 	c.check()
 }
 
-// TestAbsentIsNoEntry: that a key has no value is neither told to OnEvict nor counted, and takes no
-// memory unless Options.Negative is set.
+// TestAbsentIsNoEntry: an absent item is neither reported to OnEvict nor counted. Without
+// Options.Negative there is no item.
 func TestAbsentIsNoEntry(t *testing.T) {
 	for _, negative := range []time.Duration{0, time.Hour} {
 		told := 0
@@ -77,7 +78,7 @@ func TestAbsentIsNoEntry(t *testing.T) {
 	}
 }
 
-// TestOneLoad: all who ask meanwhile get what the first one loads.
+// TestOneLoad: goroutines that ask for a key during its load get the result of that load.
 func TestOneLoad(t *testing.T) {
 	const goroutines = 16
 	c := newCache(t, Options{})
@@ -100,7 +101,7 @@ func TestOneLoad(t *testing.T) {
 	}
 }
 
-// TestWriteDuringLoad: the newer state stays.
+// TestWriteDuringLoad: a load does not replace a newer state of its key.
 func TestWriteDuringLoad(t *testing.T) {
 	c := newCache(t, Options{})
 	k := []byte("k")
@@ -129,7 +130,8 @@ func TestWriteDuringLoad(t *testing.T) {
 	}
 }
 
-// TestWaitersLoadThemselves: if the first one's context ends, or it panics, another one loads.
+// TestWaitersLoadThemselves: if the context of the loading goroutine ends, or load panics, a
+// waiting goroutine loads.
 func TestWaitersLoadThemselves(t *testing.T) {
 	for name, end := range map[string]func(cancel func()) (Entry, error){
 		"canceled": func(cancel func()) (Entry, error) { cancel(); return Entry{}, context.Canceled },
@@ -161,7 +163,7 @@ func TestWaitersLoadThemselves(t *testing.T) {
 	}
 }
 
-// TestWaiterLeaves: one whose context ends does not wait for the load.
+// TestWaiterLeaves: a goroutine stops waiting for a load when its context ends.
 func TestWaiterLeaves(t *testing.T) {
 	c := newCache(t, Options{})
 	must(c.GetOrLoad(t.Context(), nil, []byte("k"), func(context.Context) (Entry, error) {
@@ -174,8 +176,8 @@ func TestWaiterLeaves(t *testing.T) {
 	}))
 }
 
-// TestTTLOfTheOptions: it holds for what is stored without a TTL of its own, by every call; SetTTL
-// and Touch of 0 are for ever.
+// TestTTLOfTheOptions: an entry that is stored without a TTL gets the TTL of the options. SetTTL
+// and Touch of 0 make it stay for ever.
 func TestTTLOfTheOptions(t *testing.T) {
 	const ttl = 10 * time.Second
 	o := OfOptions[string, string]{Options: Options{TTL: ttl}}
@@ -219,7 +221,7 @@ func TestTTLOfTheOptions(t *testing.T) {
 	}
 }
 
-// TestLoadsAreCountedOnce: a GetOrLoad is one hit or one miss, whatever it looks for.
+// TestLoadsAreCountedOnce: Stats counts one hit or one miss for each GetOrLoad.
 func TestLoadsAreCountedOnce(t *testing.T) {
 	c := newCache(t, Options{Negative: time.Minute})
 	calls := 0
@@ -232,7 +234,7 @@ func TestLoadsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// TestLoadsOfOneShard: those under way are known to the shard of their key, and to no other.
+// TestLoadsOfOneShard: only the shard of a key counts the load of that key.
 func TestLoadsOfOneShard(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 64 << 20})
 	under := func() (n int64) {

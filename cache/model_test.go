@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// A model is a cache beside a Go map with the same entries: what the cache drops it says.
+// A model is a cache beside a Go map with the same entries. OnEvict tells the model what to drop.
 type model struct {
 	t       testing.TB
 	c       *Cache
@@ -44,7 +44,7 @@ func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
 	return m
 }
 
-// evicted is OnEvict: each key is dropped once, and with the value that it had.
+// evicted is OnEvict. It checks that each entry is dropped once, with its value.
 func (m *model) evicted(key []byte, e Entry, why Reason) {
 	want, ok := m.want[string(key)]
 	if !ok || want.value != string(e.Value) || want.flags != e.Flags || want.expires == 0 && e.TTL != 0 {
@@ -62,7 +62,7 @@ func (m *model) counter(why Reason) *uint64 {
 	return [...]*uint64{Room: &m.counted.Evicted, Expired: &m.counted.Expired, Shrunk: &m.counted.Shrunk}[why]
 }
 
-// read counts a read that has found an entry, or none.
+// read counts a read as a hit or a miss.
 func (m *model) read(found bool) bool {
 	if found {
 		m.counted.Hits++
@@ -144,7 +144,7 @@ func (c *Cache) putFor(key string, e Entry) error {
 	return err
 }
 
-// failed checks an error, which may be the parent's, and then forgets the key if clears is set.
+// failed checks an error, which may be the parent's. If clears is set, the key then has no entry.
 func (m *model) failed(key string, clears bool, err error) error {
 	if err == nil {
 		return nil
@@ -314,7 +314,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestProgramsWithoutMemory: each refusal of the parent is an error, and the cache goes on.
+// TestProgramsWithoutMemory: a call returns the parent's error, and the cache stays usable.
 func TestProgramsWithoutMemory(t *testing.T) {
 	for n := range 24 {
 		for name, parent := range map[string]freehold.Allocator{

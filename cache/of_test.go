@@ -73,7 +73,7 @@ func TestOf(t *testing.T) {
 		func(a, b person) bool { return a.Name == b.Name && len(a.Tags) == len(b.Tags) })
 }
 
-// TestCodecsFail: an error of a codec is the call's, and what cannot be decoded is not found.
+// TestCodecsFail: calls return the errors of Append. A value that cannot be decoded is not found.
 func TestCodecsFail(t *testing.T) {
 	failure := errors.New("no")
 	c := newOf(t, &OfOptions[string, int]{Values: &Codec[int]{
@@ -103,8 +103,8 @@ func TestCodecsFail(t *testing.T) {
 	}
 }
 
-// formats are codecs of two versions of a program: each decodes its own strings alone, and
-// otherwise returns what it has so far beside an error.
+// formats are codecs of two versions of a program. Each decodes only its own strings; for others it
+// returns an error and a part of the value.
 func formats(version byte) *Codec[string] {
 	return &Codec[string]{
 		Append: func(dst []byte, v string) ([]byte, error) { return append(append(dst, version), v...), nil },
@@ -117,8 +117,8 @@ func formats(version byte) *Codec[string] {
 	}
 }
 
-// TestUndecodableIsMissing: an entry of another format counts as a miss, has no value, and
-// GetOrLoad loads and replaces it, unless somebody else does during the load.
+// TestUndecodableIsMissing: an entry of another format counts as a miss. GetOrLoad replaces it by a
+// load, unless another goroutine writes the key during the load.
 func TestUndecodableIsMissing(t *testing.T) {
 	c := newOf(t, &OfOptions[string, string]{Options: Options{Negative: time.Minute}, Values: formats(1)})
 	for _, k := range []string{"k", "l", "m"} {
@@ -153,8 +153,8 @@ func TestUndecodableIsMissing(t *testing.T) {
 	c.check()
 }
 
-// TestCodecKeepsItsMemory: Append may return its argument, which stays the caller's; and what Get
-// returns is no memory of the cache.
+// TestCodecKeepsItsMemory: Append may return the memory of its argument, and the cache does not
+// change it. The value that Get returns is a copy.
 func TestCodecKeepsItsMemory(t *testing.T) {
 	own := &Codec[string]{Append: func(_ []byte, v string) ([]byte, error) { return []byte(v), nil }}
 	own.Decode = func(b []byte) (string, error) { return string(b), nil }
@@ -181,7 +181,7 @@ func TestCodecKeepsItsMemory(t *testing.T) {
 	}
 }
 
-// TestOfMistakes: an Of that NewOf has not made, and Codecs without a function, panic and say so.
+// TestOfMistakes: calls of the zero Of panic, and so does NewOf for a Codec without a function.
 func TestOfMistakes(t *testing.T) {
 	var zero Of[string, string]
 	load := func(context.Context) (string, error) { return "", nil }

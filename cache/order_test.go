@@ -14,7 +14,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 
-// refill deletes all, and writes other items over the memory.
+// refill deletes all entries, and reuses their memory for others.
 func refill(c *Cache) {
 	c.Clear()
 	for i := range 2 * MinBytes / 100 {
@@ -22,7 +22,7 @@ func refill(c *Cache) {
 	}
 }
 
-// TestReaderAgainstReclaim: at each point of a View, its segment is emptied and filled with others.
+// TestReaderAgainstReclaim: at each step of a View, a writer empties the segment and reuses it.
 func TestReaderAgainstReclaim(t *testing.T) {
 	key, value := []byte("k"), checked([]byte("k"), 500)
 	again := bytes.Repeat([]byte{'a'}, len(value))
@@ -94,8 +94,8 @@ func TestAllAgainstResize(t *testing.T) {
 	c.check()
 }
 
-// TestReaderAgainstFreedIndex: Resize frees buckets and the pages that describe segments once no
-// reader, who has a slot and no pin yet, is left.
+// TestReaderAgainstFreedIndex: Resize frees buckets and pages only after each reader between R1 and
+// R3 has finished.
 func TestReaderAgainstFreedIndex(t *testing.T) {
 	const made, most, least = 4 << 20, 4 << 20 * resizeShare, 4 << 20 / resizeShare
 	for function, size := range map[string]int{"shrinkIndex": 10, "dropPages": 4000} {
@@ -123,7 +123,8 @@ func TestReaderAgainstFreedIndex(t *testing.T) {
 	}
 }
 
-// TestHitsOfTwoReaders: both count, though the other one's comes between the loads of a slot.
+// TestHitsOfTwoReaders: two reads are two hits, even if one happens between the other's two loads
+// of the slot.
 func TestHitsOfTwoReaders(t *testing.T) {
 	c := newCache(t, Options{})
 	key := []byte("k")
@@ -135,8 +136,8 @@ func TestHitsOfTwoReaders(t *testing.T) {
 	}
 }
 
-// TestLateReader: one who pins a segment that is being emptied, before its slot is cleared, keeps
-// it.
+// TestLateReader: a reader may pin a segment that is being emptied until its slot is cleared. Then
+// the segment goes to limbo.
 func TestLateReader(t *testing.T) {
 	c := newCache(t, Options{})
 	key, value := []byte("k"), checked([]byte("k"), 500)
@@ -160,8 +161,9 @@ func TestLateReader(t *testing.T) {
 	c.check()
 }
 
-// TestRewriteAgainstReaders: at each point at which an item is rewritten, a reader waits for the
-// new value; one who has its segment pinned before keeps the old one, and another place is found.
+// TestRewriteAgainstReaders: at each step of a rewrite, a reader waits for the new value. If a
+// reader has pinned the segment before, it keeps the old value, and the new one goes to another
+// place.
 func TestRewriteAgainstReaders(t *testing.T) {
 	key, value := []byte("k"), checked([]byte("k"), 500)
 	again := bytes.Repeat([]byte{'a'}, len(value))
@@ -216,7 +218,8 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	c.check()
 }
 
-// TestSearchAgainstMoves: a key whose slot moves to the home that a reader has seen is found.
+// TestSearchAgainstMoves: a reader finds a key whose slot moves to the home that was already
+// searched.
 func TestSearchAgainstMoves(t *testing.T) {
 	for n := range 64 {
 		c := newCache(t, Options{MaxBytes: 1 << 20})
@@ -248,8 +251,7 @@ func TestSearchAgainstMoves(t *testing.T) {
 	}
 }
 
-// TestSearchTakesTheLock: a reader between whose looks slots move, again and again, looks once with
-// the lock.
+// TestSearchTakesTheLock: if slots move during each search of a reader, it takes the lock at last.
 func TestSearchTakesTheLock(t *testing.T) {
 	c := newCache(t, Options{})
 	must(0, c.Set([]byte("other"), nil))
@@ -276,7 +278,8 @@ func TestSearchTakesTheLock(t *testing.T) {
 	}
 }
 
-// TestSearchAgainstGrowth: a reader who has looked at the first home finds what splits have moved.
+// TestSearchAgainstGrowth: a reader finds a key that a split moves after the first home was
+// searched.
 func TestSearchAgainstGrowth(t *testing.T) {
 	const keys = 300
 	for point, p := range map[string]seam.Point{"moves": readMoves, "first home": readFirst} {

@@ -14,8 +14,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it
-// meanwhile.
+// TestGetMany: f gets each key that has an entry once, in any number of batches, even if keys are
+// written meanwhile.
 func TestGetMany(t *testing.T) {
 	const n = 3*batchKeys + 5
 	c := newShared(t, Options{MaxBytes: 1 << 20})
@@ -53,7 +53,7 @@ func TestGetMany(t *testing.T) {
 	}
 }
 
-// TestSliding: what is read stays for another TTL of the options, and no longer.
+// TestSliding: a read entry stays for another TTL of the options, and no longer.
 func TestSliding(t *testing.T) {
 	c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
 	clock := c.fake()
@@ -75,8 +75,8 @@ func TestSliding(t *testing.T) {
 	c.check()
 }
 
-// TestTouchDuringARead: the TTL that Touch gives stays, at whichever look at the clock of a Get it
-// comes.
+// TestTouchDuringARead: the TTL of a Touch stays, whichever reading of the clock in a Get it
+// precedes.
 func TestTouchDuringARead(t *testing.T) {
 	c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
 	clock := c.fake()
@@ -101,7 +101,7 @@ func TestTouchDuringARead(t *testing.T) {
 	}
 }
 
-// TestExpiresDuringARead: an entry whose time comes during a call is none that stays for ever.
+// TestExpiresDuringARead: a call during which an entry expires does not make it stay for ever.
 func TestExpiresDuringARead(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -144,7 +144,7 @@ func TestExpiresDuringARead(t *testing.T) {
 	}
 }
 
-// TestJitter: TTLs are between a part and the whole.
+// TestJitter: a TTL is shortened by at most the Jitter.
 func TestJitter(t *testing.T) {
 	c := newCache(t, Options{TTL: 1000 * time.Second, Jitter: 0.5})
 	clock := c.fake()
@@ -162,7 +162,7 @@ func TestJitter(t *testing.T) {
 	get(t, c, "k", "v")
 }
 
-// TestExpiryAtTheSecond: an entry is there until its TTL has passed, and gone a second later.
+// TestExpiryAtTheSecond: an entry is found until its TTL has passed, and not a second later.
 func TestExpiryAtTheSecond(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -176,7 +176,7 @@ func TestExpiryAtTheSecond(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated: calls with keys made of short strings need no memory of Go's.
+// TestNothingIsAllocated: calls with keys made of short strings do not allocate.
 func TestNothingIsAllocated(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 1 << 20})
 	key := strings.Repeat("k", 32)
@@ -197,7 +197,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// The cache says when an entry was last read, and Peek does not count.
+// An entry has the time of its last read. Peek does not count as a read.
 func TestAccess(t *testing.T) {
 	c := newCache(t, Options{Access: true})
 	clock := c.fake()
@@ -249,7 +249,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// What Update says of an entry's TTL with Touch is what Touch does.
+// An Update that returns Touch sets the TTL as Touch does.
 func TestUpdateThatTouches(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -275,7 +275,7 @@ func TestUpdateThatTouches(t *testing.T) {
 	get(t, c, "k", "")
 }
 
-// TestTouchIsARead: each of the calls that touch an entry sets Read, and Idle to 0.
+// TestTouchIsARead: each call that touches an entry sets Read to true and Idle to 0.
 func TestTouchIsARead(t *testing.T) {
 	k := []byte("k")
 	for name, touch := range map[string]func(c *Cache){
@@ -297,7 +297,7 @@ func TestTouchIsARead(t *testing.T) {
 	}
 }
 
-// What is only touched stays as what is read does.
+// Touched entries stay as read entries do.
 func TestTouchedEntriesStay(t *testing.T) {
 	c := newCache(t, Options{})
 	for i := range 100_000 {
@@ -312,7 +312,8 @@ func TestTouchedEntriesStay(t *testing.T) {
 	get(t, c, "kept", "v")
 }
 
-// A refiller is a parent that fills freed blocks with a word, as their next owner might.
+// A refiller is a parent that fills freed blocks with a word, as the next owner of the memory
+// might.
 type refiller struct {
 	freehold.Allocator
 	word  slot
@@ -327,8 +328,8 @@ func (p *refiller) Free(b []byte) {
 	p.freed = append(p.freed, words)
 }
 
-// TestHitOfAFreedSlot: a read that is counted after the index has shrunk writes to nothing that was
-// freed.
+// TestHitOfAFreedSlot: a reader that counts its hit after the index has shrunk writes to no freed
+// memory.
 func TestHitOfAFreedSlot(t *testing.T) {
 	p := &refiller{Allocator: newHeap(t)}
 	c := New(p, &Options{MaxBytes: 4 << 20})

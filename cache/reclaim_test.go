@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/cuckoo"
 )
 
-// TestExpiredGoFirst: what has expired makes the room for new entries, and nothing else is dropped.
+// TestExpiredGoFirst: while expired entries are left, no other entry is dropped for room.
 func TestExpiredGoFirst(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	clock := c.fake()
@@ -31,9 +31,9 @@ func TestExpiredGoFirst(t *testing.T) {
 	c.check()
 }
 
-// TestGhosts: a key that was evicted from the small queue and is set again goes to the main one.
-// What was read twice is copied there, or put there if it is large, and pays for that with its
-// hits.
+// TestGhosts: a key that is set again after its eviction from the small queue goes to the main
+// queue. An entry with two hits goes there too, and loses its hits. A large entry is not copied for
+// that.
 func TestGhosts(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	read, large := []byte("read"), []byte("large")
@@ -60,8 +60,8 @@ func TestGhosts(t *testing.T) {
 	}
 }
 
-// TestHitsAreSpent: an entry of the main queue that was read often, and is not any more, goes
-// before those that are read there.
+// TestHitsAreSpent: an entry of the main queue that is no longer read is evicted before entries
+// that are.
 func TestHitsAreSpent(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	k := []byte("read before")
@@ -94,7 +94,7 @@ func TestHitsAreSpent(t *testing.T) {
 	}
 }
 
-// TestGhostsOfASplit: both buckets remember the ghosts of the one.
+// TestGhostsOfASplit: after a split both buckets have the ghosts of the bucket before.
 func TestGhostsOfASplit(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	must(0, c.Set([]byte("k"), nil))
@@ -115,7 +115,8 @@ func TestGhostsOfASplit(t *testing.T) {
 	}
 }
 
-// TestHitsOfAReplacedEntry: the next one has them, wherever it is stored.
+// TestHitsOfAReplacedEntry: a new entry of a key has the hits of the entry before, wherever it is
+// stored.
 func TestHitsOfAReplacedEntry(t *testing.T) {
 	c := newCache(t, Options{})
 	k := []byte("k")
@@ -128,7 +129,7 @@ func TestHitsOfAReplacedEntry(t *testing.T) {
 	}
 }
 
-// TestRefusedSegments: a segment that the parent refuses takes no number.
+// TestRefusedSegments: if the parent refuses a segment, its number stays unused.
 func TestRefusedSegments(t *testing.T) {
 	// The parent has memory for a chunk and a page.
 	c := New(alloctest.FailAfter(alloctest.New(t), 2), &Options{MaxBytes: MinBytes})
@@ -143,8 +144,8 @@ func TestRefusedSegments(t *testing.T) {
 	}
 }
 
-// TestSlidingLargeEntryStays: an entry in a segment of its own, whose TTL is renewed by reads, does
-// not make room for others when the TTL that it was stored with has passed.
+// TestSlidingLargeEntryStays: reads renew the TTL of a large entry. It is not evicted as expired
+// when its first TTL has passed.
 func TestSlidingLargeEntryStays(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20, TTL: 10 * time.Second, Sliding: true})
 	clock := c.fake()
@@ -161,8 +162,8 @@ func TestSlidingLargeEntryStays(t *testing.T) {
 	}
 }
 
-// TestForgetBytesOfAnotherTime: bytes whose time a read has changed are not those of later bins,
-// which would expire in their place.
+// TestForgetBytesOfAnotherTime: if a read has changed the expiry of an item, remove takes its bytes
+// from the earliest bins.
 func TestForgetBytesOfAnotherTime(t *testing.T) {
 	var x expiry
 	x.begin(1, 100)
@@ -174,8 +175,8 @@ func TestForgetBytesOfAnotherTime(t *testing.T) {
 	}
 }
 
-// TestTouchOfASlidingEntry: the bytes that a segment has of an entry are counted once, though
-// reads change when it expires.
+// TestTouchOfASlidingEntry: the histogram counts the bytes of an entry once, even if reads change
+// its expiry.
 func TestTouchOfASlidingEntry(t *testing.T) {
 	c := newCache(t, Options{TTL: 100 * time.Second, Sliding: true})
 	k := []byte("k")
@@ -185,7 +186,7 @@ func TestTouchOfASlidingEntry(t *testing.T) {
 	c.check()
 }
 
-// A trimmed parent counts what large items give back between two calls of Trim.
+// A trimmed parent counts the bytes of large blocks that are freed between two calls of Trim.
 type trimmed struct {
 	freehold.Allocator
 	c           *Cache
@@ -207,8 +208,8 @@ func (p *trimmed) Trim() {
 	p.trims++
 }
 
-// TestLargeItemsTrim: the parent is trimmed before large items of many sizes leave more than a part
-// of the bound in it.
+// TestLargeItemsTrim: the cache trims its parent before large items have freed more than a part of
+// the bound.
 func TestLargeItemsTrim(t *testing.T) {
 	const most, large = leastReturned, 1 << 20
 	p := &trimmed{Allocator: newHeap(t)}
@@ -234,7 +235,7 @@ func TestLargeItemsTrim(t *testing.T) {
 	}
 }
 
-// TestWorst: the least read entry of a full bucket goes.
+// TestWorst: worst returns the slot with the fewest hits.
 func TestWorst(t *testing.T) {
 	for least := range cuckoo.Slots {
 		var b cuckoo.Bucket
@@ -248,7 +249,8 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// TestParentThatRefuses: with a parent that has less than MaxBytes, entries make room for others.
+// TestParentThatRefuses: if the parent has less than MaxBytes, the cache evicts entries to store
+// others.
 func TestParentThatRefuses(t *testing.T) {
 	c := New(alloctest.FailAfter(alloctest.New(t), 40), &Options{MaxBytes: 4 << 20})
 	defer c.Close()

@@ -9,13 +9,14 @@ import (
 	"unsafe"
 )
 
-// found returns what a writer finds of key.
+// found returns the item of key, as a writer finds it.
 func (c *Cache) found(key []byte) pinned {
 	h := c.seed.Bytes(key)
 	return c.shardOf(h).scan(h, key, true)
 }
 
-// TestRewrite: an entry stays where it is if the next one is nearly as large and expires as surely.
+// TestRewrite: an entry is rewritten in place if the new one is nearly as large, and its expiry
+// fits into the segment's histogram.
 func TestRewrite(t *testing.T) {
 	key := []byte("key")
 	entry := func(n int, flags uint64, ttl time.Duration) Entry {
@@ -62,7 +63,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestRewriteVersions: each state of an entry has another version, however often it is written.
+// TestRewriteVersions: each rewrite gives a new version. After maxRewrites the entry moves.
 func TestRewriteVersions(t *testing.T) {
 	c := newCache(t, Options{})
 	seen := map[uint64]bool{}
@@ -77,7 +78,7 @@ func TestRewriteVersions(t *testing.T) {
 	}
 }
 
-// TestRewriteIsAHit: an entry that is set again and again stays like one that is read.
+// TestRewriteIsAHit: each rewrite counts as a hit.
 func TestRewriteIsAHit(t *testing.T) {
 	c := newCache(t, Options{})
 	for hits := range maxHits + 2 {
@@ -88,7 +89,7 @@ func TestRewriteIsAHit(t *testing.T) {
 	}
 }
 
-// TestRewriteItself: Update may store a part of the value that it was given.
+// TestRewriteItself: Update may store a part of the value that f gets.
 func TestRewriteItself(t *testing.T) {
 	c := newCache(t, Options{})
 	must(0, c.Set([]byte("k"), []byte("0123456789abcdefghijklmnopqrstuvwxyz")))
@@ -103,8 +104,7 @@ func TestRewriteItself(t *testing.T) {
 	}
 }
 
-// TestRewriteLeavesNothing: while values are replaced by others of nearly their size, nothing is
-// dead, evicted or copied.
+// TestRewriteLeavesNothing: rewrites make no dead bytes, evict nothing and copy nothing.
 func TestRewriteLeavesNothing(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	const n = 800
@@ -118,7 +118,7 @@ func TestRewriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCopyOfARewrittenItem: it has all that the entry has, and neither slack bytes nor rewrites.
+// TestCopyOfARewrittenItem: copyTo copies the whole entry, without slack bytes and rewrites.
 func TestCopyOfARewrittenItem(t *testing.T) {
 	key := []byte("key")
 	for _, flags := range []uint64{0, 7, 1<<32 - 1, 1 << 32} {

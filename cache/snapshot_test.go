@@ -55,7 +55,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfLittle: without entries it is a last block, and an entry may have neither key nor
+// TestSnapshotsOfLittle: an empty cache has a snapshot, and so has an entry with empty key and
 // value.
 func TestSnapshotsOfLittle(t *testing.T) {
 	if n := len(snapshotOf(t, 0)); n != firstBlockEnds+8+highestBytes {
@@ -81,7 +81,7 @@ func (w *failingOnce) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestSnapshotThatCannotBeWritten: each error of the writer is that of Snapshot.
+// TestSnapshotThatCannotBeWritten: Snapshot returns each error of the writer.
 func TestSnapshotThatCannotBeWritten(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	for i := range 150 {
@@ -99,7 +99,8 @@ func TestSnapshotThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestRestoreIntoLess: what there is no room for is dropped, and what is too large left out.
+// TestRestoreIntoLess: Restore into a smaller cache evicts entries, and leaves out entries that are
+// too large.
 func TestRestoreIntoLess(t *testing.T) {
 	big := newCache(t, Options{MaxBytes: 4 << 20})
 	must(0, big.Set([]byte("large"), make([]byte, 1<<19)))
@@ -118,7 +119,7 @@ func TestRestoreIntoLess(t *testing.T) {
 	c.check()
 }
 
-// TestRestoreAtTheSecond: what expires just then has expired, and does not stay for ever.
+// TestRestoreAtTheSecond: Restore leaves out an entry that expires at this moment.
 func TestRestoreAtTheSecond(t *testing.T) {
 	c := newCache(t, Options{})
 	clock := c.fake()
@@ -138,7 +139,7 @@ func TestRestoreAtTheSecond(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutMemory: the parent's refusal is the error of Restore, and nothing stays.
+// TestRestoreWithoutMemory: Restore returns the parent's error, and the cache is then empty.
 func TestRestoreWithoutMemory(t *testing.T) {
 	whole := snapshotOf(t, 300)
 	refused := 0
@@ -157,7 +158,7 @@ func TestRestoreWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestSnapshotFileErrors: the error says which file could not be made, replaced or read.
+// TestSnapshotFileErrors: errors name the file.
 func TestSnapshotFileErrors(t *testing.T) {
 	c := newCache(t, Options{})
 	dir := t.TempDir()
@@ -180,7 +181,7 @@ func TestSnapshotFileErrors(t *testing.T) {
 	}
 }
 
-// TestSnapshotFileThatCannotBeNamed: the last step of SnapshotFile has an error too, and leaves no
+// TestSnapshotFileThatCannotBeNamed: SnapshotFile returns the error of its last step, and leaves no
 // file.
 func TestSnapshotFileThatCannotBeNamed(t *testing.T) {
 	c := newCache(t, Options{})
@@ -200,7 +201,7 @@ func TestSnapshotFileThatCannotBeNamed(t *testing.T) {
 	}
 }
 
-// A slow stream is one during whose reads and writes the clock moves on.
+// A slow stream advances the clock with each read and write.
 type slow struct {
 	io.Reader
 	io.Writer
@@ -218,8 +219,8 @@ func (s *slow) Write(b []byte) (int, error) {
 	return s.Writer.Write(b)
 }
 
-// TestSlowSnapshots: an entry expires when it would have, however long Snapshot and Restore take.
-// Copies that go from snapshot to snapshot gain no time, whatever Options.Jitter says.
+// TestSlowSnapshots: Snapshot and Restore do not change when an entry expires, however long they
+// take, with any Options.Jitter.
 func TestSlowSnapshots(t *testing.T) {
 	const entries, life = 200, 100 * time.Second
 	c := newCache(t, Options{MaxBytes: 1 << 20, Jitter: 0.5})
@@ -251,8 +252,7 @@ func TestSlowSnapshots(t *testing.T) {
 	}
 }
 
-// TestResizeDuringSnapshot: a writer that stalls keeps no call waiting: each may be called from
-// Write.
+// TestResizeDuringSnapshot: a writer that stalls delays no call. Write itself may call the cache.
 func TestResizeDuringSnapshot(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	fill(t, c)
@@ -273,8 +273,8 @@ type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestVersionsDuringSnapshot: an entry that is written while Snapshot runs is restored with a
-// higher version than it had then, also by a process whose clock was set back.
+// TestVersionsDuringSnapshot: an entry that is written while Snapshot runs gets a higher version
+// from Restore, even in a process whose clock was set back.
 func TestVersionsDuringSnapshot(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 2 << 20})
 	const keys = 300
@@ -309,7 +309,7 @@ func TestVersionsDuringSnapshot(t *testing.T) {
 	}
 }
 
-// A recorder is a buffer that calls before at each write.
+// A recorder is a buffer that calls a function before each write.
 type recorder struct {
 	bytes.Buffer
 	before func()
@@ -320,7 +320,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.Buffer.Write(b)
 }
 
-// TestForeignSnapshots: the cache stays as it is, and the error says whose snapshot it is.
+// TestForeignSnapshots: Restore of a foreign stream fails with ErrForeign, and the cache is as before.
 func TestForeignSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 3)
 	older := bytes.Clone(whole)
@@ -348,7 +348,7 @@ func TestForeignSnapshots(t *testing.T) {
 	get(t, c, "k", "v")
 }
 
-// TestDamagedSnapshots: each cut and each changed byte is an error, and nothing of it stays.
+// TestDamagedSnapshots: each cut and each changed byte is an error. The cache is then empty.
 func TestDamagedSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 30)
 	c := newCache(t, Options{})
@@ -381,8 +381,8 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestHostileSnapshots: a block whose checksum is right may say anything. It is entries or an
-// error, and nothing but what the block holds is read.
+// TestHostileSnapshots: a block with a valid checksum may have any content. Restore reads nothing
+// beyond the block, and returns an error or stores entries.
 func TestHostileSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 6)
 	c := newCache(t, Options{MaxBytes: 1 << 20, Access: true})

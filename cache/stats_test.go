@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// named returns the figures of the open caches of a name.
+// named returns the figures of the open caches with a name.
 func named(name string) (all []Stats) {
 	for _, st := range AllStats() {
 		if st.Name == name {
@@ -37,8 +37,8 @@ func TestAllStats(t *testing.T) {
 	}
 }
 
-// AllStats reads no memory of a parent that was closed before its cache, and does not keep that
-// cache.
+// AllStats reads no memory of a cache whose parent was closed first, and does not keep that cache
+// alive.
 func TestAllStatsOfDroppedCaches(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // on a stack of its own

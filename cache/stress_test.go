@@ -33,7 +33,7 @@ func newShared(t testing.TB, o Options) *Cache {
 	return c
 }
 
-// checked returns a value of n bytes that says which key it is of.
+// checked returns a value of n bytes that depends on the key.
 func checked(key []byte, n int) []byte {
 	return bytes.Repeat(key, 1+n/len(key))
 }
@@ -42,7 +42,7 @@ func isOf(key, value []byte) bool {
 	return len(value) > 0 && len(value)%len(key) == 0 && bytes.Equal(value, bytes.Repeat(key, len(value)/len(key)))
 }
 
-// TestStress: whatever goroutines do at once, a reader sees a value of its key, whole.
+// TestStress: while goroutines call all methods, a reader sees only complete values of its key.
 func TestStress(t *testing.T) {
 	const goroutines = 8
 	steps := 20_000
@@ -100,8 +100,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// TestStressOfLoans: shards that lend to each other while the bound changes and readers hold
-// entries do not wait for each other, and never have more than the bound.
+// TestStressOfLoans: shards lend to each other, the bound changes, and readers hold entries. There
+// is no deadlock, and the bound holds.
 func TestStressOfLoans(t *testing.T) {
 	const size = 8 << 20
 	steps := 200
@@ -140,8 +140,8 @@ func TestStressOfLoans(t *testing.T) {
 	c.check()
 }
 
-// TestNothingIsLost: while there is room, goroutines find all that they set, whatever the index
-// does.
+// TestNothingIsLost: while there is room, goroutines find all keys that they have set, even if the
+// index grows.
 func TestNothingIsLost(t *testing.T) {
 	const goroutines = 16
 	each := 20_000
@@ -171,7 +171,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestHeldReaders: readers who stay in View keep what they see, and no Set is refused.
+// TestHeldReaders: readers that stay in View keep their values, and no Set fails.
 func TestHeldReaders(t *testing.T) {
 	const held = 256
 	c := newShared(t, Options{MaxBytes: 8 << 20})

@@ -14,8 +14,8 @@ import (
 // ttls has a TTL of each class.
 var ttls = [classes]time.Duration{0, 10 * time.Second, time.Minute, 4 * time.Minute, time.Hour}
 
-// TestVersionsOfTTLClasses: a write with another TTL gives a higher version, and the token of the
-// entry before is refused.
+// TestVersionsOfTTLClasses: a write with another TTL gives a higher version. CompareAndSet refuses
+// the version before.
 func TestVersionsOfTTLClasses(t *testing.T) {
 	for _, first := range ttls {
 		for _, next := range ttls {
@@ -47,8 +47,7 @@ func (c *Cache) versionOf(key []byte) (v uint64) {
 	return v
 }
 
-// TestVersionsAreFree: while entries have one TTL, whether they are replaced, deleted, evicted or
-// compacted, few of them need memory for their versions.
+// TestVersionsAreFree: if all entries have one TTL, few of them need memory for their versions.
 func TestVersionsAreFree(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 8 << 20})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -79,7 +78,7 @@ func TestVersionsAreFree(t *testing.T) {
 	}
 }
 
-// A history has the highest version of each key that a test has seen, in one cache after another.
+// A history has the highest version of each key that a test has seen, over several caches.
 type history struct {
 	t        *testing.T
 	r        *rand.Rand
@@ -108,7 +107,7 @@ func (x *history) begin() {
 	}
 }
 
-// see looks at a version of a key. A new state has a higher one than all before.
+// see checks a version of a key. A new state has a higher version than all states before.
 func (x *history) see(key []byte, v uint64, isNew bool) {
 	last := x.highest[string(key)]
 	if v != 0 && (v < last || isNew && v == last) {
@@ -184,8 +183,7 @@ func (x *history) restart() {
 	x.begin()
 }
 
-// TestVersionsGrow: versions of a key only grow, whatever happens to it, from one cache to the next
-// too.
+// TestVersionsGrow: versions of a key only grow, from one cache to the next too.
 func TestVersionsGrow(t *testing.T) {
 	steps := 1_000_000
 	if testing.Short() {
@@ -200,8 +198,8 @@ func TestVersionsGrow(t *testing.T) {
 	x.c.Close()
 }
 
-// TestVersionsOfRaisedCaches: after a raise, entries in segments that were open before are above it
-// too.
+// TestVersionsOfRaisedCaches: after raise, new entries have higher versions, even in segments that
+// were open before.
 func TestVersionsOfRaisedCaches(t *testing.T) {
 	c := newCache(t, Options{})
 	v := must(c.Put([]byte("first"), Entry{}))
@@ -211,8 +209,8 @@ func TestVersionsOfRaisedCaches(t *testing.T) {
 	}
 }
 
-// TestVersionsOfManyRewrites: an item that is rewritten in place comes to the end of its segment's
-// positions, and what is stored after Clear has a higher version still.
+// TestVersionsOfManyRewrites: rewrites take an item's own version beyond the positions of its
+// segment. An entry that is stored after Clear has a higher version still.
 func TestVersionsOfManyRewrites(t *testing.T) {
 	c := newCache(t, Options{})
 	c.raise(c.highestVersion())
@@ -234,8 +232,7 @@ func TestVersionsOfManyRewrites(t *testing.T) {
 	}
 }
 
-// TestVersionsBeginAnew: a cache begins above all that were closed, and above what one would have
-// that a process made earlier.
+// TestVersionsBeginAnew: a new cache begins above the versions of all closed caches.
 func TestVersionsBeginAnew(t *testing.T) {
 	c := newCache(t, Options{})
 	v := must(c.Put([]byte("k"), Entry{}))
@@ -252,7 +249,7 @@ func TestVersionsBeginAnew(t *testing.T) {
 	}
 }
 
-// Keys that are stored once have different versions, in all shards.
+// TestVersionsOfKeysDiffer: keys that are stored once have different versions, in all shards.
 func TestVersionsOfKeysDiffer(t *testing.T) {
 	c := New(freehold.Pages(), &Options{MaxBytes: 64 << 20})
 	defer c.Close()
