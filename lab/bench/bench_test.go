@@ -20,6 +20,7 @@ func TestWrongOptionsAreRefusedFirst(t *testing.T) {
 		"--rounds 0, want 1 or more":    {Sample: 1},
 		"--rounds -1, want 1 or more":   {Rounds: -1, Sample: 1},
 		"--sample 0s, want more than 0": {Rounds: 1},
+		"--before is for --best":        {Rounds: 1, Sample: 1, Before: "."},
 		`no load begins with "pear"`:    {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
 		nowhere:                         {Rounds: 1, Sample: 1, Chart: nowhere},
 		"open " + nowhere:               {Quick: true, Out: nowhere},
@@ -105,7 +106,7 @@ func TestNeeds(t *testing.T) {
 		{selection{rows: []string{"go-map"}}, "freehold sorts keyed keyed-boost keyed-absl"},
 	} {
 		var got []string
-		for _, p := range programs() {
+		for _, p := range programs("") {
 			if tt.needs(p) {
 				got = append(got, p.name)
 			}
@@ -182,6 +183,47 @@ func TestCells(t *testing.T) {
 	s.noisy, s.Values = true, append(s.Values, benchfmt.Value{Unit: "gcs"})
 	if got := r.cellText(one, heap, "ns/op"); got != "30.0! (3.00x)\nno collection" {
 		t.Errorf("a noisy sample without a collection: %q", got)
+	}
+}
+
+// The best is the least of the peers that count, and its ratio is of the same round.
+func TestBest(t *testing.T) {
+	b := &benchmark{name: "Scatter/size=64/goroutines=1", group: &groups[0]}
+	r := &run{benchmarks: []*benchmark{b}, cells: map[string]map[string]*cell{b.name: {}}}
+	for _, c := range []struct {
+		name, allocator string
+		ns              []float64
+		loop            bool
+	}{
+		{"freehold", "", []float64{12, 30}, false}, {"freehold-before", "", []float64{24, 30}, false}, {"go", "", []float64{50, 50}, false},
+		{"c-a", "a 1", []float64{9, 10}, false}, {"c-b", "b 2", []float64{6, 10}, false},
+		{"freehold-pool", "", []float64{1, 1}, false}, {"loop-c", "", []float64{1, 1}, true},
+	} {
+		b.peers = append(b.peers, peer{c.name, &program{pkg: "alloc", allocator: c.allocator, loop: c.loop}})
+		r.cells[b.name][c.name] = cellOf(c.ns...)
+		for _, s := range r.cells[b.name][c.name].samples {
+			s.Values[0].OrigUnit = cpuUnit
+		}
+	}
+	var text strings.Builder
+	writeBest(&text, r, chosen([]string{"scatter/size=64/goroutines=1"}))
+	want := "| scatter, 64 B, on one | cpu-ns/op | b 2 | 8.000 | 21.0 | 2.50 (2.00 to 3.00) | 27.0 | 0.75 (0.50 to 1.00) |\n"
+	if !strings.HasSuffix(text.String(), "---|\n"+want) {
+		t.Errorf("%s\nwant %s", &text, want)
+	}
+	if only(r.benchmarks, chosen(nil)); len(b.peers) != 5 {
+		t.Errorf("%d peers are left, want 5: %v", len(b.peers), b.peers)
+	}
+}
+
+func TestCountsOf(t *testing.T) {
+	out := "==7== I   refs:      1,234,567\n==7== I1  misses: 5\n==7== LLi misses: 6\n" +
+		"==7== D   refs:      89  (70 rd + 19 wr)\n==7== D1  misses: 34 (3 rd + 31 wr)\n==7== LLd misses: 1 (1 rd + 0 wr)\n==7== LL misses: 7\n"
+	if c, err := countsOf([]byte(out)); c != (counts{1234567, 89, 34, 1}) || err != nil {
+		t.Errorf("%v, %v", c, err)
+	}
+	if _, err := countsOf([]byte("==7== I   refs: 1\n")); err == nil {
+		t.Error("output without totals was accepted")
 	}
 }
 

@@ -7,6 +7,8 @@
 //	                                         records, buffers and GNU sort, about ten minutes
 //	go run ./lab bench --full                with 100 million live blocks, a buffer of 8 GiB and
 //	                                         5 GB of lines; takes 9 GB of memory and 16 GB of disk
+//	go run ./lab bench --best                freehold beside the best peer of each load
+//	go run ./lab bench --counts              instructions and cache misses, by valgrind
 //	go run ./lab bench --quick               a smoke test
 //
 // The benchmarks are functions for package testing in alloc/, keyed/ and sorts/, which go test
@@ -36,6 +38,9 @@ type Command struct {
 	Noise  float64       `help:"Percent of a processor that others may use before a sample is taken again." default:"3"`
 	Full   bool          `help:"All loads: with 100 million live blocks and a buffer of 8 GiB too, and 5 GB of lines instead of 1."`
 	Quick  bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
+	Best   bool          `help:"Compare freehold with the best peer of each load, in one table, with simulated processors."`
+	Before string        `help:"With --best or --counts: take freehold in this folder too, an old tree with the new lab/bench." type:"existingdir" placeholder:"FOLDER"`
+	Counts bool          `help:"Count instructions, memory references and cache misses by valgrind, on some loads of --best."`
 	List   bool          `help:"Build the programs and list all benchmarks and peers."`
 	Chart  string        `help:"Draw the hits of recorded requests as SVG: --loads hits." placeholder:"FILE"`
 	Out    string        `help:"Write every sample in Go's benchmark format: benchstat -col /peer FILE." placeholder:"FILE"`
@@ -47,6 +52,17 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		return err
 	}
 	wanted := selection{o.Loads, o.Rows, o.Full || o.List}
+	var compared []rival
+	if o.Best || o.Counts {
+		if o.Counts && len(o.Loads) == 0 {
+			wanted.loads = countLoads
+		}
+		compared = chosen(wanted.loads)
+		wanted.loads = nil
+		for _, v := range compared {
+			wanted.loads = append(wanted.loads, v.benchmark)
+		}
+	}
 	if err := wanted.check(); err != nil {
 		return err
 	}
@@ -77,7 +93,7 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	all := slices.DeleteFunc(programs(), func(p *program) bool { return !wanted.needs(p) })
+	all := slices.DeleteFunc(programs(o.Before), func(p *program) bool { return !wanted.needs(p) || compared != nil && !p.mayRun(compared) })
 	fmt.Fprintf(st.Err, "bench: building %s, a minute or two the first time\n", cli.Plural(len(all), "program"))
 	bar, built := cli.NewBar(st.Err, time.Second), 0
 	newBuilder(ctx, dir).buildAll(ctx, all, func(p *program) {
@@ -91,6 +107,9 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 	if plan.benchmarks, err = wanted.benchmarksOf(all); err != nil {
 		return err
 	}
+	if compared != nil {
+		plan.benchmarks = only(plan.benchmarks, compared)
+	}
 	if o.List {
 		writeList(st.Out, plan.benchmarks)
 		return nil
@@ -101,7 +120,7 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 	}
 
 	fmt.Fprintf(st.Err, "bench: taking %d samples of %s\n", plan.steps(), cli.Plural(len(plan.benchmarks), "benchmark"))
-	if !plan.blind {
+	if !plan.blind && !o.Counts {
 		awaitQuiet(plan.limit, time.Now().Add(10*time.Second))
 	}
 	began, done, steps := time.Now(), 0, plan.steps()
@@ -110,6 +129,11 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		left := time.Since(began) / time.Duration(done) * time.Duration(steps-done)
 		bar.Show(float64(done)/float64(steps), fmt.Sprintf("%d of %d, %v left: %s %s", done, steps, left.Round(time.Second), b.name, p.name))
 	}
+	if o.Counts {
+		plan.writeCounts(ctx, people)
+		bar.Clear()
+		return ctx.Err()
+	}
 	stopped := plan.do(ctx)
 	bar.Clear()
 	if stopped != nil {
@@ -117,7 +141,13 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 	}
 
 	m := describe(context.WithoutCancel(ctx), all)
-	writeReport(people, m, all, plan, o.Quick)
+	writeReport(people, m, all, plan, o.Quick, compared)
+	if o.Best && len(o.Loads) == 0 {
+		writeTransfers(ctx, people, "", "")
+		if o.Before != "" {
+			writeTransfers(ctx, people, ", before", o.Before)
+		}
+	}
 	for _, file := range []struct {
 		path  string
 		write func(io.Writer) error
@@ -137,6 +167,8 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 // check returns an error for numbers that measure nothing.
 func (o *Command) check() error {
 	switch {
+	case o.Before != "" && !o.Best && !o.Counts:
+		return cli.Usagef("--before is for --best and --counts")
 	case o.Quick || o.List:
 		return nil
 	case o.Rounds < 1:

@@ -163,6 +163,12 @@ func (s selection) benchmarksOf(all []*program) ([]*benchmark, error) {
 		}
 		for _, full := range p.names {
 			name, who, _ := strings.Cut(full, "/peer=")
+			if p.tree != "" {
+				if !strings.HasPrefix(who, "freehold") {
+					continue
+				}
+				who += beforeSuffix
+			}
 			if p.pkg == "alloc" && who != p.name {
 				return nil, fmt.Errorf("program %s has a benchmark %s", p.name, full)
 			}
@@ -217,7 +223,7 @@ func (s scale) argsOf(b *benchmark, p peer, chunks, chunk int) []string {
 }
 
 func (s scale) goArgs(b *benchmark, p peer, took string) []string {
-	parts := strings.Split("Benchmark"+b.name+"/peer="+p.name, "/")
+	parts := strings.Split("Benchmark"+b.name+"/peer="+strings.TrimSuffix(p.name, beforeSuffix), "/")
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}

@@ -53,6 +53,8 @@ type program struct {
 	expect  string // how the name of the allocator that it tells begins
 	needs   string // a file without which it cannot be built
 
+	tree string // the folder of another freehold, or "" for this one
+
 	runs []string // how the names of its benchmarks begin; nil means all that it has
 
 	// What build found.
@@ -81,7 +83,8 @@ const (
 	snmalloc       = "/usr/local/lib/libsnmalloc.so"
 )
 
-func programs() []*program {
+// programs returns all programs, and those for --best of the tree in before, if that is not "".
+func programs(before string) []*program {
 	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte"}
 	all := []*program{
 		{name: "freehold", what: "freehold's Heap, called directly"},
@@ -104,8 +107,8 @@ func programs() []*program {
 		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
 		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
 		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
-		{name: "c-tcmalloc-gperftools", what: "gperftools' tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "gperftools' tcmalloc"},
-		{name: "c-tcmalloc-google", what: "Google's tcmalloc in a C program", native: true, preload: googleTCMalloc, needs: googleTCMalloc, expect: "google's tcmalloc"},
+		{name: "c-tcmalloc-gperftools", what: "gperftools' tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc of gperftools"},
+		{name: "c-tcmalloc-google", what: "Google's tcmalloc in a C program", native: true, preload: googleTCMalloc, needs: googleTCMalloc, expect: "tcmalloc of google"},
 		{name: "c-mimalloc3", what: "mimalloc 3 in a C program", native: true, preload: mimalloc3, needs: mimalloc3, expect: "mimalloc 3"},
 		{name: "c-rpmalloc", what: "rpmalloc in a C program", native: true, preload: rpmalloc, needs: rpmalloc, expect: "rpmalloc"},
 		{name: "c-snmalloc", what: "snmalloc in a C program", native: true, preload: snmalloc, needs: snmalloc, expect: "snmalloc"},
@@ -118,11 +121,19 @@ func programs() []*program {
 			p.runs = slices.Concat(usualLoads, stressLoads, []string{"List"})
 		}
 	}
-	return append(all,
+	all = append(all,
 		&program{name: "sorts", what: "records and lines sorted, buffers", pkg: "sorts"},
 		&program{name: "keyed", what: "maps, ordered maps, interned strings", pkg: "keyed"},
 		&program{name: "keyed-boost", what: "boost's unordered_flat_map and concurrent_flat_map, in C++", pkg: "keyed", tags: "peer_boost", cgo: true, runs: []string{"Numbers/", "Shared/"}},
 		&program{name: "keyed-absl", what: "abseil's flat_hash_map and btree_map, in C++", pkg: "keyed", tags: "peer_absl", cgo: true, runs: []string{"Numbers/", "Ordered/"}})
+	for _, p := range all {
+		if before != "" && slices.Contains([]string{"freehold", "freehold-sampled", "freehold-arena", "keyed"}, p.name) {
+			old := *p
+			old.name, old.what, old.tree = p.name+beforeSuffix, "the same in "+before, before
+			all = append(all, &old)
+		}
+	}
+	return all
 }
 
 // runsBenchmark reports whether p has a benchmark that says something of its peer.
@@ -204,6 +215,7 @@ func (b *builder) build(ctx context.Context, p *program) error {
 func (b *builder) goBuild(ctx context.Context, p *program, verb string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-ldflags=-s -w"}, args...)...)
 	cmd.Env = append(os.Environ(), map[bool]string{false: "CGO_ENABLED=0", true: "CGO_ENABLED=1"}[p.cgo])
+	cmd.Dir = p.tree
 	return outcome(cmd)
 }
 

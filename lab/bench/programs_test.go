@@ -24,7 +24,7 @@ func TestPrograms(t *testing.T) {
 		t.Skip("builds programs and runs all of them")
 	}
 	needTools(t)
-	all := programs()
+	all := programs("")
 	newBuilder(t.Context(), t.TempDir()).buildAll(t.Context(), all, func(*program) {})
 	for _, p := range all {
 		if p.skip != "" {
@@ -79,7 +79,7 @@ func checkRun(t *testing.T, r *run, programs []*program) {
 		t.Fatal(err)
 	}
 	var report, text bytes.Buffer
-	writeReport(&report, machine{}, programs, r, true)
+	writeReport(&report, machine{}, programs, r, true, nil)
 	for _, want := range []string{"smoke test", "calloc, touch the first byte, free. ns/op", "resident/requested", "peak/allowed"} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report has no %q", want)

@@ -49,7 +49,7 @@ func describe(ctx context.Context, all []*program) machine {
 	return m
 }
 
-func writeReport(w io.Writer, m machine, all []*program, r *run, quick bool) {
+func writeReport(w io.Writer, m machine, all []*program, r *run, quick bool, compared []rival) {
 	fmt.Fprintf(w, "\nfreehold beside its peers\n\n")
 	for _, line := range [][2]string{
 		{"machine", m.cpu + ", " + lab.MachineText() + ", kernel " + m.kernel},
@@ -64,7 +64,13 @@ func writeReport(w io.Writer, m machine, all []*program, r *run, quick bool) {
 		fmt.Fprintf(w, "\nA smoke test: the loads are too short for their figures to mean anything.\n")
 	}
 	writePrograms(w, all)
+	if compared != nil {
+		writeBest(w, r, compared)
+	}
 	for i, b := range r.benchmarks {
+		if compared != nil {
+			break
+		}
 		if i == 0 || r.benchmarks[i-1].group != b.group {
 			writeGroup(w, b.group, r)
 		}

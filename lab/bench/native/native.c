@@ -92,11 +92,11 @@ static void print_version(void) {
 		if (v < 1000) v = v / 100 * 10000 + v / 10 % 10 * 100 + v % 10; // as it was up to version 2.1
 		printf("allocator: mimalloc %d.%d.%d\n", v / 10000, v / 100 % 100, v % 100);
 	} else if (tc_version) {
-		printf("allocator: gperftools' tcmalloc %s\n", tc_version(NULL, NULL, NULL));
+		printf("allocator: tcmalloc of %s\n", tc_version(NULL, NULL, NULL));
 	} else if (dlsym(RTLD_DEFAULT, "peer_name")) {
 		printf("allocator: %s\n", (const char *)dlsym(RTLD_DEFAULT, "peer_name"));
 	} else if (dlsym(RTLD_DEFAULT, "MallocExtension_Internal_GetNumericProperty")) {
-		printf("allocator: google's tcmalloc\n");
+		printf("allocator: tcmalloc of google\n");
 	} else {
 #ifdef __GLIBC__
 		printf("allocator: libc %s\n", gnu_get_libc_version());
