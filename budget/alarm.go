@@ -25,7 +25,6 @@ type alarm struct {
 	pressure   Pressure
 	rise       int64         // off-heap memory may grow by this before the level rises
 	danger     bool          // the process is at its limit, and not only its account
-	told       Level         // last told to the callbacks
 	next       time.Time     // no round before, unless the level rises or becomes Calm
 	pause      time.Duration // between rounds in danger
 	roundCount uint64
@@ -55,14 +54,6 @@ func (a *alarm) note(f figures, signaled Level, account pressure.State, now time
 	}
 	a.next = now.Add(roundTime)
 	return true
-}
-
-// begin begins a round. It reports whether there is something to tell.
-func (a *alarm) begin() (tell bool) {
-	tell = a.pressure.Level > Calm || a.told > Calm
-	a.told = a.pressure.Level
-	a.roundCount++
-	return tell
 }
 
 // end ends a round. freed says whether it freed off-heap memory.

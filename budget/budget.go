@@ -37,7 +37,8 @@ type Budget struct {
 	plan     plan // of the last tick
 	growth   growth
 	alarm    alarm
-	log      levelLog
+	told     told
+	logging  bool          // a line is being written, and others wait for it
 	pace     time.Duration // to the next tick
 	account  *Account      // nil before the first call of Account
 	stopped  bool
@@ -139,7 +140,7 @@ func run(o Options, s system) (*Budget, error) {
 	}
 	b := &Budget{
 		options: o, system: s,
-		log: levelLog{busy: true}, // until the start is reported
+		logging: true, // until the start is reported
 	}
 	if err := b.watch.Start(s.Machine, o.Limit, s.now()); err != nil {
 		return nil, fmt.Errorf("freehold: budget.Start: %w", err)

@@ -20,18 +20,10 @@ import (
 // watcher is an account as its node's limits.Watcher.
 type watcher struct{ a *Account }
 
-// crossed has the levels that were told to the callbacks and to the Logger. The tree's lock guards
-// it: Changed and Node.Locked hold that lock.
-type crossed struct {
-	told   Level     // last told to the callbacks
-	logged Level     // of the last line
-	fell   time.Time // when the level fell below logged
-}
-
 // Changed wakes the rounds, or the leader's ticks, if they have something to do.
 func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 	a, level := w.a, now.Level
-	if level == Calm && before == Calm && a.crossed.told == Calm {
+	if level == Calm && before == Calm && a.told.level == Calm {
 		return false
 	}
 	changes := level > before || level == Calm && before > Calm
@@ -41,33 +33,32 @@ func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 		if changes {
 			a.leader.wake()
 		}
-	case level == Calm && a.crossed.told == Calm || len(a.callbacks.list()) == 0:
+	case level == Calm && a.told.level == Calm || len(a.callbacks.list()) == 0:
 	case changes:
 		a.rounds.wake()
 	default:
 		a.rounds.within(roundTime)
 	}
-	return a.crossed.told > Calm
+	return a.told.level > Calm
 }
 
 // round does one round. next is the time to another one, or 0 once the callbacks were told of Calm.
 func (a *Account) round() (next time.Duration) {
 	a.trimWhileShort()
-	tell := false
+	call := false
 	a.node.Locked(func(s pressure.State) {
 		a.rounds.drop() // this round tells of the change that woke it
-		tell = s.Level > Calm || a.crossed.told > Calm
-		a.crossed.told = s.Level
+		call = a.told.round(s.Level)
 	})
 	a.roundCount.Add(1)
-	if tell {
+	if call {
 		a.callbacks.tell(a.currentPressure, a.trimWhileShort, a.node.Closed)
 	}
 	a.node.Locked(func(pressure.State) {
 		if len(a.callbacks.list()) == 0 {
-			a.crossed.told = Calm
+			a.told.level = Calm
 		}
-		if a.crossed.told > Calm {
+		if a.told.level > Calm {
 			next = roundTime
 		}
 	})
@@ -82,18 +73,16 @@ func (a *Account) trimWhileShort() {
 // currentPressure returns the pressure.
 func (a *Account) currentPressure() Pressure { return Pressure(a.node.State()) }
 
-// noteLine schedules a line if the level has changed and differs from the last line: at once for a
-// rise, after fallTime for a fall. The leader writes the lines of the process's account. The node
-// is locked.
+// noteLine schedules a line if the level has changed and differs from the last line. The leader
+// writes the lines of the process's account. The node is locked.
 func (a *Account) noteLine(before, level Level) {
-	c := &a.crossed
-	switch {
-	case level == before || a.logger == nil || a.leader != nil:
-	case level > c.logged:
+	if level == before || a.logger == nil || a.leader != nil {
+		return
+	}
+	if due, wait := a.told.line(level, a.lines.now()); due {
 		a.lines.wake()
-	case level < c.logged && before >= c.logged:
-		c.fell = a.lines.now()
-		a.lines.within(fallTime)
+	} else if wait > 0 {
+		a.lines.within(wait)
 	}
 }
 
@@ -103,18 +92,13 @@ func (a *Account) logLevel() (next time.Duration) {
 	a.trimWhileShort()
 	st := a.Stats()
 	level := st.Pressure.Level
-	var before Level
+	due := false
 	a.node.Locked(func(pressure.State) {
-		c := &a.crossed
-		before = c.logged
-		now, falls := a.lines.now(), c.fell.Add(fallTime)
-		if level < before && pressure.Ahead(now, falls) {
-			next = falls.Sub(now)
-			return
+		if due, next = a.told.line(level, a.lines.now()); due {
+			a.told.logged = level
 		}
-		c.logged = level
 	})
-	if next > 0 || level == before || st.Closed {
+	if !due || st.Closed {
 		return next
 	}
 	defer a.callbacks.catch("AccountOptions.Logger")

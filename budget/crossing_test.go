@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// told notes what an account's callbacks are told.
-func told(a *Account, c *calls, name string) (remove func()) {
+// notes adds a callback to an account that notes its calls.
+func notes(a *Account, c *calls, name string) (remove func()) {
 	return a.OnPressure(0, func(_ context.Context, p Pressure) { c.note(name, p) })
 }
 
@@ -31,9 +31,9 @@ func TestCrossingIsToldOnce(t *testing.T) {
 		a := newAccount(t, middle, "a", 0)
 		middle.SetLimits(20<<20, 0)
 		atTop, atMiddle, atA := newCalls(), newCalls(), newCalls()
-		told(top, atTop, "f")
-		told(middle, atMiddle, "f")
-		told(a, atA, "f")
+		notes(top, atTop, "f")
+		notes(middle, atMiddle, "f")
+		notes(a, atA, "f")
 		first := mustAlloc(t, a, 15<<20)
 		atMiddle.wait(t)
 		second := mustAlloc(t, a, 15<<20)
@@ -64,7 +64,7 @@ func TestRoundTellsAllThatWokeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCalls()
 		a := newAccount(t, nil, "a", 100<<20)
-		told(a, c, "f")
+		notes(a, c, "f")
 		a.rounds.begin() // a round that has not looked yet
 		mustAlloc(t, a, 90<<20)
 		mustAlloc(t, a, 8<<20)
@@ -79,7 +79,7 @@ func TestCrossingIsToldEachSecond(t *testing.T) {
 		c := newCalls()
 		a := newAccount(t, nil, "a", 100<<20)
 		b := mustAlloc(t, a, 90<<20)
-		remove := told(a, c, "f") // what is over already is told at once
+		remove := notes(a, c, "f") // what is over already is told at once
 		c.wait(t, "f soft 7")
 		time.Sleep(roundTime)
 		c.wait(t, "f soft 7")
@@ -88,7 +88,7 @@ func TestCrossingIsToldEachSecond(t *testing.T) {
 		remove()
 		time.Sleep(2 * roundTime)
 		c.wait(t)
-		told(a, c, "g")
+		notes(a, c, "g")
 		c.wait(t, "g hard 15")
 		time.Sleep(roundTime)
 		c.wait(t, "g hard 15")
@@ -193,7 +193,7 @@ func TestCrossingAfterOneThatATrimHasEnded(t *testing.T) {
 		c := newCalls()
 		top := newAccount(t, nil, "top", 100<<20)
 		a, b := newAccount(t, top, "a", 0), newAccount(t, top, "b", 0)
-		told(top, c, "f")
+		notes(top, c, "f")
 		a.Free(mustAlloc(t, a, 60<<20))
 		mustAlloc(t, b, 30<<20)
 		c.wait(t)
@@ -220,7 +220,7 @@ func TestThereAreNoRoundsForNobody(t *testing.T) {
 		if st := a.Stats(); st.Rounds != 0 || st.Pressure.Level != Hard {
 			t.Errorf("%+v", st)
 		}
-		remove := told(a, newCalls(), "f")
+		remove := notes(a, newCalls(), "f")
 		synctest.Wait()
 		remove()
 		time.Sleep(10 * roundTime)

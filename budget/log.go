@@ -9,20 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
-
-// fallTime is how long a level must stay lower before its fall is logged. So a cache at its limit,
-// whose level often rises and falls, writes one line.
-const fallTime = 10 * time.Second
-
-// levelLog is the state of Options.Logger.
-type levelLog struct {
-	busy  bool      // a line is being written, and others wait for it
-	level Level     // of the last line
-	held  time.Time // when alarm.told was last at level or above
-}
 
 // report writes the line about the start. Lines about the level wait for it.
 func (b *Budget) report() {
@@ -32,19 +19,15 @@ func (b *Budget) report() {
 	b.endLine()
 }
 
-// logLevel starts a line if the callbacks were told another level than the last line's. A fall must
-// last fallTime first. mu is held.
+// logLevel starts a line about the level of the last round if it is due. mu is held.
 func (b *Budget) logLevel(now time.Time) {
-	l := &b.log
-	if b.alarm.told >= l.level {
-		l.held = now
-	}
-	falls := b.alarm.told < l.level
-	if l.busy || b.alarm.told == l.level || falls && pressure.Ahead(now, l.held.Add(fallTime)) || b.options.Logger == nil || b.stopped {
+	t := &b.told
+	due, _ := t.line(t.level, now)
+	if !due || b.logging || b.options.Logger == nil || b.stopped {
 		return
 	}
-	l.busy, l.level = true, b.alarm.told
-	go b.writeLevel(Pressure{b.alarm.told, b.alarm.pressure.Wanted})
+	b.logging, t.logged = true, t.level
+	go b.writeLevel(Pressure{t.level, b.alarm.pressure.Wanted})
 }
 
 // writeLevel writes the line about a level.
@@ -69,6 +52,6 @@ func logPressure(l *slog.Logger, p Pressure, of string, st any) {
 func (b *Budget) endLine() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.log.busy = false
+	b.logging = false
 	b.logLevel(b.system.now())
 }

@@ -44,10 +44,11 @@ func (b *Budget) round() (next time.Duration) {
 	}()
 	b.trimIfShort()
 	b.mu.Lock()
-	tell := b.alarm.begin()
+	b.alarm.roundCount++
+	call := b.told.round(b.alarm.pressure.Level)
 	b.logLevel(b.system.now())
 	b.mu.Unlock()
-	if tell {
+	if call {
 		b.callbacks.tell(b.currentPressure, b.trimIfShort, b.hasStopped)
 	}
 	return 0

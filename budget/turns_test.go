@@ -141,7 +141,7 @@ func TestAccountInAndOutOfABubble(t *testing.T) {
 			})
 			where[1](func() {
 				c.got = make(chan bool, 10)
-				defer told(a, c, "f")()
+				defer notes(a, c, "f")()
 				b := mustAlloc(t, a, 90<<20)
 				c.want(t, "f soft 7")
 				a.Free(b)
