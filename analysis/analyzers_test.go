@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/analysis/pointerfree"
 )
 
-// Each analyzer reports what the packages of testdata want that are in the folder of its name.
+// Each analyzer reports the findings that the packages in its folder of testdata want.
 func TestAnalyzers(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {

@@ -63,7 +63,7 @@ func vet(t *testing.T, dir, pattern string, env ...string) (*packages.Package, [
 	return pkg, all
 }
 
-// part replaces what is between the marks of a name in the page, or compares.
+// part replaces the text between the marks of a name in the page, or compares it.
 func part(t *testing.T, name, want string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -161,7 +161,7 @@ func TestMisuse(t *testing.T) {
 		case programs[i].isTwin:
 			t.Errorf("a correct program: %s: %s: %s", r.Position, r.analyzer, r.message)
 		case r.analyzer == "unclosed" && !strings.Contains(programs[i].mistake, "never closed") && !strings.Contains(programs[i].mistake, "guard is held"):
-			// a mistake that panics keeps what comes after it from being closed
+			// after a mistake that panics, the rest is not closed
 		case !slices.Contains(finders[programs[i].mistake], r.analyzer):
 			finders[programs[i].mistake] = append(finders[programs[i].mistake], r.analyzer)
 		}

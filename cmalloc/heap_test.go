@@ -19,7 +19,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/child"
 )
 
-// newHeap returns a Heap of which nothing may be left in the end.
+// newHeap returns a Heap. The test fails if a block of it is live at its end.
 func newHeap(t testing.TB) *cmalloc.Heap {
 	t.Helper()
 	h, err := cmalloc.New()
@@ -309,8 +309,8 @@ func TestOutOfMemory(t *testing.T) {
 //
 // How much address space is left is known only roughly: the Go runtime and the
 // C library map and unmap while the test runs. The room is one block and a half,
-// so that the first block comes, and what a refusal leaves is enough for the
-// runtime, as long as that changes by less than half a block.
+// so the first block is served, and a refusal leaves enough for the runtime, if
+// the runtime's needs change by less than half a block.
 func runOut(t *testing.T) {
 	const size, room = 512 << 20, 768 << 20
 	runtime.LockOSThread() // glibc gives each thread that calls malloc 64 MiB of address space

@@ -8,8 +8,8 @@ import (
 
 const canLimit = true
 
-// limitAddressSpace leaves room for so many bytes beyond what is mapped now, and
-// returns the limit that this makes, in bytes.
+// limitAddressSpace limits the address space to the mapped bytes and the given number of
+// bytes. It returns the limit.
 func limitAddressSpace(room uint64) (limit uint64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -20,9 +20,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// Tests of memcached's protocol that others have written: memcached's own, libmemcached's, and
-// those of a client in Python and one in Go. Each test fetches them, and skips where that cannot be
-// done. docs/cache-server.md has the counts.
+// Tests of memcached's protocol by other projects: memcached, libmemcached, a client in Python and
+// a client in Go. Each test fetches a project's tests, and is skipped if it cannot. docs/cache-server.md has the counts.
 
 // external skips short tests, and those on machines that lack a program.
 func external(t *testing.T, programs ...string) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command runs the command line and returns what it did.
+// command runs the command line and returns its status and output.
 func command(ctx context.Context, args ...string) (code int, out, err string) {
 	var o, e bytes.Buffer
 	code = run(ctx, args, cli.Streams{Out: &o, Err: &e})
@@ -97,7 +97,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// An interrupted run says so, and also what it lost.
+// An interrupted run says so, and names its losses.
 func TestInterruptedAndUnwritable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
-// overlay runs the command in a folder and returns what it printed.
+// overlay runs the command in a folder and returns its output.
 func overlay(t *testing.T, m *suite.Module, libraries ...string) string {
 	t.Helper()
 	t.Chdir(m.Dir)
@@ -137,7 +137,7 @@ func TestBadgersTests(t *testing.T) {
 	m.Test(t, 1, append(flags, "-run", "^TestLoadLeaks$", ".")...)
 }
 
-// Pebble's, with cgo and without. Its packages are in the copy itself, as are those of a fork.
+// Pebble's, with cgo and without. Its packages are in the copy itself, as a fork's are.
 func TestPebblesTests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes, and modules from the network: make test-long")

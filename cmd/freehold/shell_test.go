@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// parser is that of a command line.
+// parser parses a command line.
 func parser(t *testing.T) *kong.Kong {
 	t.Helper()
 	k, err := kong.New(&commands{}, kong.Name("freehold"), kong.Vars{"version": version()})

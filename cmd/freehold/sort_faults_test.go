@@ -26,7 +26,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// linesFor returns lines of about so many bytes, and what sort makes of them.
+// linesFor returns lines of about the given number of bytes, and the same lines sorted.
 func linesFor(r *rand.Rand, size int) (text, sorted []byte) {
 	var lines []string
 	for at := 0; at < size; {
@@ -125,11 +125,11 @@ func wantFile(t *testing.T, name string, want []byte) {
 	faults.Same(t, name, got, want)
 }
 
-// phases are those of a sort as its open files show them.
+// phases are the phases of a sort, as its open files show them.
 var phases = []string{"starting", "reading", "sorting", "writing", "naming", "over"}
 
-// phaseOf returns the phase of a process that sorts the file in to one of so many
-// bytes in dir.
+// phaseOf returns the phase of a process that sorts the file in. The result is in dir and has
+// the given size.
 func phaseOf(pid int, in, dir string, size int) int {
 	fds := fmt.Sprintf("/proc/%d/fd/", pid)
 	open, err := os.ReadDir(fds)
@@ -308,8 +308,8 @@ func TestCommandsWithoutOutput(t *testing.T) {
 	}
 }
 
-// -o names a pipe: it is written, not replaced. If nobody reads any more, that is an
-// error.
+// -o names a pipe: it is written, not replaced. It is an error if the pipe has no reader
+// any more.
 func TestSortToANamedPipe(t *testing.T) {
 	text, sorted := linesFor(faults.Random(0), 1_000_000)
 	dir := t.TempDir()
@@ -341,8 +341,8 @@ func TestSortToANamedPipe(t *testing.T) {
 	}
 }
 
-// -o names a descriptor: what it stands for is written, as GNU sort does, and may be an
-// input, of a merge too.
+// -o names a descriptor: its file is written, as by GNU sort. The file may be an input, of a
+// merge too.
 func TestSortToADescriptor(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ script, want string }{
@@ -391,8 +391,8 @@ func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 	faults.Same(t, "the output", got, []byte(strings.Join(want, "")))
 }
 
-// The status is that of GNU sort where output cannot be written, where there is none, and
-// where there is no input. No file is lost then. A /dev/null opened for both reading and
+// The status equals GNU sort's if output cannot be written, if there is none, and if there is
+// no input. No file is lost then. A /dev/null opened for both reading and
 // writing cannot be told from a closed stream.
 func TestSortWithoutStreams(t *testing.T) {
 	dir := t.TempDir()

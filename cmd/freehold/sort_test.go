@@ -134,7 +134,7 @@ func TestSortMistakes(t *testing.T) {
 	}
 }
 
-// -o - is a file of that name, as in GNU sort.
+// -o - names a file, as in GNU sort.
 func TestSortToAFileNamedMinus(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, errs := sortCommandOf(t.Context(), "b\na\n", "-o", "-")
@@ -222,7 +222,7 @@ func TestSortToALink(t *testing.T) {
 	}
 }
 
-// Random options and inputs give what the system's sort gives.
+// Random options and inputs give the same output as the system's sort.
 func TestSortAsGNU(t *testing.T) {
 	gnu, err := exec.LookPath("sort")
 	if err != nil {

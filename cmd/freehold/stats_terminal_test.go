@@ -19,7 +19,7 @@ import (
 )
 
 // watchPage runs freehold stats on a terminal of 60 by 24, against a page that calls hook
-// before each answer with its number. It returns what was drawn.
+// before each answer with its number. It returns the output.
 func watchPage(t *testing.T, hook func(answer int32, w http.ResponseWriter), cancel context.CancelFunc, ctx context.Context) (code int, screen, errs string) {
 	t.Helper()
 	var answers atomic.Int32

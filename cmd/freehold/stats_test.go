@@ -247,7 +247,7 @@ func TestStatsEscapesErrors(t *testing.T) {
 	}
 }
 
-// The memory that an answer takes is bounded: by its bytes, and by what they make.
+// The memory for an answer is bounded: its bytes, and the values decoded from them.
 func TestStatsBoundsAnAnswer(t *testing.T) {
 	const most = 4 << 20
 	page := func(rest string) string { return `{"Format":"` + web.Format + `",` + rest + `}` }

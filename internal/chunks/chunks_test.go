@@ -23,7 +23,7 @@ func TestElementsFollowEachOther(t *testing.T) {
 	}
 }
 
-// The largest indexes have places too, and a chunk is at most a quarter of what is before it.
+// The largest indexes have places too, and a chunk is at most a quarter of all chunks before it.
 func TestLargeIndexes(t *testing.T) {
 	for _, first := range []uint{0, 6} {
 		for i := uint(1) << (bits.UintSize - 2); i != 0; i >>= 1 {

@@ -7,7 +7,7 @@
 //	17 to 63 B     16 B at a time -> fold with the seed and what came before -> fold
 //	more           hash/maphash: the processor's AES instructions pay for the call then
 //
-// The scheme is that of wyhash (Wang Yi, public domain), with the constants replaced by
+// The scheme is wyhash's (Wang Yi, public domain), with the constants replaced by
 // the seed. hash/maphash is as good, and costs a call into the runtime: BenchmarkString
 // has both.
 
@@ -26,9 +26,9 @@ import (
 // longBytes is the length from which maphash is faster.
 const longBytes = 64
 
-// Seed selects a hash function. Keys that collide under one seed do not under another,
-// except by chance, so nobody who does not know the seed can make keys that collide. This
-// is not proven. Never show a seed, nor a hash.
+// Seed selects a hash function. Keys that collide under one seed collide under another by
+// chance only. So without the seed, an attacker cannot make keys that collide. This is not
+// proven. Never show a seed or a hash.
 type Seed struct {
 	a, b, c uint64 // b and c are odd
 	maphash maphash.Seed
@@ -43,10 +43,10 @@ func SeedFrom(next func() uint64) Seed {
 	return Seed{next(), next() | 1, next() | 1, maphash.MakeSeed()}
 }
 
-// Uint64 returns the hash of v, all of whose bits are good.
+// Uint64 returns the hash of v. All its bits are equally good.
 func (s *Seed) Uint64(v uint64) uint64 { return s.Words(v, 0, 0) }
 
-// String returns the hash of v, all of whose bits are good.
+// String returns the hash of v. All its bits are equally good.
 func (s *Seed) String(v string) uint64 {
 	return s.Bytes(unsafe.Slice(unsafe.StringData(v), len(v)))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// A larger block is more likely to be sampled, and what the samples stand for is what
-// was allocated. Each block is guarded with the same probability, with samples and without,
-// and samples represent as much as without guards.
+// A larger block is more likely to be sampled, and the samples represent the allocated bytes.
+// Each block is guarded with the same probability, with samples and without, and samples
+// represent as much as without guards.
 func TestSamplesAndGuardsAreIndependent(t *testing.T) {
 	total := 40000
 	if testing.Short() {
@@ -21,7 +21,7 @@ func TestSamplesAndGuardsAreIndependent(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 7, 100} {
 		for _, rate := range []int{0, 1, 3, 50, 4096, 1 << 30} {
 			for _, size := range []int{1, 64, 5000, 40000, 100000} {
-				// A guard takes long, so that there are about as many at each n.
+				// A guard takes long, so each n has about the same number of them.
 				testChoice(t, n, rate, size, min(total, 4000*max(n, 10))/(1+size/1000))
 			}
 		}

@@ -35,7 +35,7 @@ func Kept() (n int) {
 	return n
 }
 
-// SetClock sets the clock of the budget, nil for that of the system.
+// SetClock sets the clock of the budget. nil is the system's clock.
 func SetClock(clock func() time.Time) {
 	if now = clock; now == nil {
 		now = time.Now
@@ -84,7 +84,7 @@ func (h *Heap) Count() (live, freed, bytes int) {
 	return live, freed, int(h.freed.bytes)
 }
 
-// Runs are what the guards of a heap have.
+// Runs are the runs of a heap's guards.
 type Runs struct {
 	Segments []uintptr
 	Uncarved pages.Range
@@ -112,7 +112,7 @@ func SetGuardQuarantine(blocks int, bytes uintptr) (restore func()) {
 	return func() { quarantineMax = was }
 }
 
-// OnResize has f called with a block before the engine resizes it.
+// OnResize makes the engine call f with each block before it resizes it.
 func (h *Heap) OnResize(f func(b []byte)) { h.engine = resizing{h.engine, f} }
 
 type resizing struct {
@@ -128,7 +128,7 @@ func (e resizing) Resize(call string, b []byte, size int) ([]byte, bool) {
 // Pages are the heap's.
 func (h *Heap) Pages() *pages.Heap { return h.pages }
 
-// HoldsGuards reports whether somebody holds the lock of the guards, HoldsRecords that of the
+// HoldsGuards reports whether the lock of the guards is held, and HoldsRecords the lock of the
 // records.
 func (h *Heap) HoldsGuards() bool { return isHeld(&h.guards.mu) }
 func HoldsRecords() bool          { return isHeld(&table.mu) }
@@ -144,7 +144,7 @@ func isHeld(mu interface {
 	return !free
 }
 
-// Verify verifies the records and the guards of h, which nobody else uses.
+// Verify verifies the records and the guards of h. No other goroutine uses h.
 func (h *Heap) Verify() error {
 	if err := h.live.verify(true); err != nil {
 		return err

@@ -38,7 +38,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// Goroutines that use a budget at once take what it has, while another sets it and then.
+// Goroutines that use a budget at once take exactly its tokens.
 func TestBudgetAtOnce(t *testing.T) {
 	clock := time.Unix(1000, 0)
 	SetClock(func() time.Time { return clock })

@@ -68,8 +68,8 @@ func mustFault(t *testing.T, b []byte, at int) {
 	}
 }
 
-// A guarded block reads zero. All of it is accessible, behind it nothing is but what its
-// alignment takes, and nothing is once it is free.
+// A guarded block reads zero. All of it is accessible. Behind it only the padding of its
+// alignment is accessible, and after Free nothing is.
 func TestGuardedBlockEndsAtAGuard(t *testing.T) {
 	eachGuard(t, func(t *testing.T) {
 		guardAt(t, 1, 0)
@@ -559,8 +559,8 @@ func TestTrafficOfGuardedBlocks(t *testing.T) {
 	}
 }
 
-// The page in front of a guarded block's is inaccessible, also that of a segment's first
-// block: what is in front of the segment may be ordinary memory.
+// The page in front of a guarded block's page is inaccessible. This holds for a segment's first
+// block too, because ordinary memory may be in front of the segment.
 func TestInFrontOfASegmentsFirstBlocks(t *testing.T) {
 	eachGuard(t, func(t *testing.T) {
 		guardAt(t, 1, 0)

@@ -28,7 +28,7 @@ func sampleAt(t testing.TB, rate int) {
 	t.Cleanup(func() { watch.SetSampleRate(was) })
 }
 
-// guardAt has one block in n guarded for the rest of the test.
+// guardAt makes one block in n a guarded block for the rest of the test.
 func guardAt(t testing.TB, n, perSecond int) {
 	if n > 0 && !watch.CanGuard {
 		t.Skip("no guards in this build")
@@ -38,7 +38,7 @@ func guardAt(t testing.TB, n, perSecond int) {
 	t.Cleanup(func() { watch.SetGuardRate(was, 0) })
 }
 
-// keepFreed gives the blocks of a test red zones, and keeps that many bytes in quarantine.
+// keepFreed gives the blocks of a test red zones, and sets the bytes of the quarantine.
 func keepFreed(t testing.TB, bytes int) {
 	was := watch.SetQuarantine(bytes)
 	t.Cleanup(func() { watch.SetQuarantine(was) })
@@ -66,7 +66,7 @@ func newHeap(t testing.TB, o Options) *Heap {
 	return h
 }
 
-// check verifies what is watched of h, which nobody else uses.
+// check verifies the watched blocks of h. No other goroutine uses h.
 func check(t testing.TB, h *Heap) {
 	t.Helper()
 	if err := h.Watch().Verify(); err != nil {
@@ -131,7 +131,7 @@ func nameOf(t *testing.T) string {
 	return fmt.Sprint(name, " ", n, " ")
 }
 
-// watchesZones reports whether a test may write where nobody may: with -asan that ends the
+// watchesZones reports whether a test may write to red zones: with -asan that ends the
 // process.
 const watchesZones = !asan.Enabled
 
@@ -180,7 +180,7 @@ func eachSampled(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// usage returns what the samples say about the heap of that name, by tag.
+// usage returns the samples' usage of the named heap, by tag.
 func usage(name string) map[string]watch.Usage {
 	all := map[string]watch.Usage{}
 	for _, p := range watch.Profile() {

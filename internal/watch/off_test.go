@@ -2,5 +2,5 @@
 
 package watch
 
-// Tests say themselves what is watched.
+// Each test chooses the blocks that are watched.
 func init() { SetQuarantine(0) }

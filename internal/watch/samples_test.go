@@ -336,7 +336,7 @@ func TestTag(t *testing.T) {
 	})
 }
 
-// At other rates the tag has what the samples represent, and nothing is left elsewhere.
+// At other rates the tag has the bytes that the samples represent, and other tags have none.
 func TestTagOfSamples(t *testing.T) {
 	for _, quarantine := range []int{0, 1 << 20} {
 		if quarantine > 0 && !watchesZones {

@@ -92,7 +92,7 @@ func plainAndEachWay(t *testing.T, test func(t *testing.T)) {
 	eachWay(t, test)
 }
 
-// What is no address of the Go heap, and what is beyond the requested size.
+// Words that are no addresses of the Go heap, and words beyond the requested size.
 func TestOtherWordsAreNoGoPointers(t *testing.T) {
 	plainAndEachWay(t, func(t *testing.T) {
 		h := newHeap(t, Options{})

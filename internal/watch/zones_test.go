@@ -1,6 +1,6 @@
 //go:build !asan
 
-// Red zones and quarantine: what they find, and when.
+// Red zones and quarantine: the writes that they detect, and when.
 
 package watch_test
 
@@ -264,8 +264,8 @@ func TestWriteMistakes(t *testing.T) {
 	h.Free(live)
 }
 
-// lateWrites returns a heap that has four blocks in quarantine, of which the second, of 101
-// bytes, and the third were written since.
+// lateWrites returns a heap with four blocks in quarantine. The second, of 101 bytes, and the
+// third were written after their Free.
 func lateWrites(t *testing.T) (h *Heap, second []byte) {
 	h = newHeap(t, Options{Name: "guilty"})
 	var all [4][]byte

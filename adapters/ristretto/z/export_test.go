@@ -1,6 +1,6 @@
 package z
 
-// OnRewrite has f called amid each rewrite of a tree's file, until end.
+// OnRewrite makes each rewrite of a tree's file call f halfway, until end.
 func OnRewrite(f func()) (end func()) {
 	rewriting = f
 	return func() { rewriting = func() {} }

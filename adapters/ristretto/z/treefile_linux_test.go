@@ -57,8 +57,8 @@ func TestTreeFileOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A rewrite and a Reset wait for the disk, for the data and for the length. Where the disk fails
-// the call says so, and the file has what the tree had.
+// A rewrite and a Reset wait for the disk, for the data and for the length. If the disk fails, the
+// call returns the error, and the file has the tree's entries.
 func TestTreeFileWaitsForTheDisk(t *testing.T) {
 	type model = map[uint64]uint64
 	for name, tt := range map[string]struct {
@@ -108,8 +108,8 @@ func TestTreeFileWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// Where the disk has no room for the entries that a rewrite appends, the file keeps what the tree
-// had.
+// If the disk has no room for the entries that a rewrite appends, the file keeps the tree's
+// entries.
 func TestTreeFileWithoutRoomForARewrite(t *testing.T) {
 	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
 	tree := openTree(t, path, model)

@@ -138,8 +138,8 @@ func TestAllocator(t *testing.T) {
 	}
 }
 
-// A pool keeps as many as it may, hands them out again, and releases one in each two seconds
-// without a Get.
+// A pool keeps at most its maximum of allocators, hands them out again, and releases one after
+// every two seconds without a Get.
 func TestAllocatorPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := z.NewAllocatorPool(2)
@@ -228,7 +228,7 @@ func TestAllocatorPoolBesideOthers(t *testing.T) {
 	}
 }
 
-// buffers returns one of each kind, and ristretto's of that kind.
+// buffers returns one buffer of each kind, and ristretto's equivalent.
 func buffers(t *testing.T) (ours []*z.Buffer, theirs []*upstream.Buffer) {
 	b, err := z.NewBufferTmp(t.TempDir(), 10)
 	c, err2 := upstream.NewBufferTmp(t.TempDir(), 10)
@@ -247,7 +247,7 @@ func buffers(t *testing.T) (ours []*z.Buffer, theirs []*upstream.Buffer) {
 	return ours, theirs
 }
 
-// Buffers have the bytes, offsets and slices that those of ristretto have.
+// Buffers have the same bytes, offsets and slices as ristretto's.
 func TestBuffersAgree(t *testing.T) {
 	ours, theirs := buffers(t)
 	for i, b := range ours {
@@ -397,7 +397,7 @@ func TestAutoMmapWithoutMemory(t *testing.T) {
 	}
 }
 
-// What is written may be a part of the buffer, which moves as it grows. Poison fills what it was.
+// The data may be a part of the buffer, which moves as it grows. Poison fills its old place.
 func TestWriteOfItself(t *testing.T) {
 	if os.Getenv("FREEHOLD_DEBUG") != "poison" {
 		if out := suite.Rerun(t, "FREEHOLD_DEBUG=poison"); !strings.Contains(out, "PASS") {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// frames has the page in a frame of each width, and writes what is wider than its frame, or of no
-// size though it has text, into #found once all are there.
+// frames shows the page in a frame of each width. Once all are loaded, it writes into #found the
+// elements that are wider than their frame, or have text but no size.
 const frames = `<!doctype html><title>frames</title>
 %s<pre id="found">not loaded</pre>
 <script>
