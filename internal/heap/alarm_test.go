@@ -118,52 +118,41 @@ func TestHeapInAndOutOfABubble(t *testing.T) {
 	})
 }
 
-// A tick that a bubble swallowed is made up for by large blocks alone, and by the small
-// one that takes a span.
+// A tick that a bubble swallowed is made up for by large blocks alone, by the small block that takes
+// a span, and by small blocks that neither take nor return a span.
 func TestSwallowedTickIsMadeUpFor(t *testing.T) {
 	const decay = time.Hour
-	for name, use := range map[string]func(h *Heap){
-		"large blocks": func(h *Heap) {
+	for name, use := range map[string]func(h *Heap, live [][]byte){
+		"large blocks": func(h *Heap, _ [][]byte) {
 			for range 64 {
 				h.Free(alloc(t, h, 3<<20)) // longer than what caches keep
 			}
 		},
-		"a span": func(h *Heap) {
+		"a span": func(h *Heap, _ [][]byte) {
 			spans := func() int { return h.small.Holding(small.ClassFor(32<<10, 1), 0).Spans }
 			for had := spans(); spans() == had; {
 				alloc(t, h, 32<<10)
 			}
 		},
+		"magazines": func(h *Heap, live [][]byte) {
+			for i := 0; i < len(live); i += 2 { // no span is emptied
+				h.Free(live[i])
+			}
+		},
 	} {
 		h := newHeap(t, Options{Decay: decay})
-		synctest.Test(t, func(*testing.T) { use(h); h.pages.Wake() })
+		var live [][]byte
+		for range 40000 {
+			live = append(live, alloc(t, h, 64))
+		}
+		h.pages.Alarm.Stop()
+		synctest.Test(t, func(*testing.T) { h.pages.Wake() })
 		if !h.pages.Alarm.Missed(decay) {
 			t.Fatalf("%s: the bubble left no alarm", name)
 		}
-		use(h)
+		use(h, live)
 		if h.pages.Alarm.Missed(decay) {
 			t.Errorf("%s: no other alarm is set", name)
 		}
-	}
-}
-
-// Small blocks that neither take nor return a span make up for it too.
-func TestSwallowedTickIsMadeUpForByMagazines(t *testing.T) {
-	const decay = time.Hour
-	h := newHeap(t, Options{Decay: decay})
-	var live [][]byte
-	for range 40000 {
-		live = append(live, alloc(t, h, 64))
-	}
-	h.pages.Alarm.Stop()
-	synctest.Test(t, func(*testing.T) { h.pages.Wake() })
-	if !h.pages.Alarm.Missed(decay) {
-		t.Fatal("the bubble left no alarm")
-	}
-	for i := 0; i < len(live); i += 2 { // no span is emptied
-		h.Free(live[i])
-	}
-	if h.pages.Alarm.Missed(decay) {
-		t.Error("no other alarm is set")
 	}
 }

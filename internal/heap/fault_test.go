@@ -22,13 +22,6 @@ func refuse(refused vm.Op) (restore func()) {
 	})
 }
 
-// callsOf counts what f asks of the system.
-func callsOf(f func()) (calls [vm.NumOps]int) {
-	defer vm.SetFault(func(op vm.Op) error { calls[op]++; return nil })()
-	f()
-	return calls
-}
-
 // Every public operation meets every failure of every call below it, once and
 // from then on: the error is right, nothing changed, and it works later.
 func TestEveryCallBelowFails(t *testing.T) {

@@ -1,3 +1,5 @@
+// Benchmarks of parts of the heap. Those of its calls, beside its peers, are in lab/bench.
+
 package heap
 
 import (
@@ -12,59 +14,6 @@ import (
 
 	"github.com/freehold-go/freehold/internal/small"
 )
-
-func BenchmarkPair(b *testing.B) {
-	for _, size := range []int{16, 64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20} {
-		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			h := makeHeap(Options{})
-			defer h.Close()
-			for b.Loop() {
-				p, _ := h.Alloc(size, 8, false)
-				p[0] = 1
-				h.Free(p)
-			}
-		})
-	}
-}
-
-func BenchmarkPairParallel(b *testing.B) {
-	for _, size := range []int{64, 64 << 10, 200 << 10} {
-		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			h := makeHeap(Options{})
-			defer h.Close()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					p, _ := h.Alloc(size, 8, false)
-					p[0] = 1
-					h.Free(p)
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkMixed(b *testing.B) {
-	for _, top := range []int{1024, 4080} {
-		b.Run(fmt.Sprintf("to=%d", top+15), func(b *testing.B) {
-			h := makeHeap(Options{})
-			defer h.Close()
-			live := make([][]byte, 10000)
-			x := uint64(88172645463325252)
-			next := func() uint64 { x ^= x << 13; x ^= x >> 7; x ^= x << 17; return x }
-			for i := range live {
-				live[i], _ = h.Alloc(16+int(next()%uint64(top)), 8, false)
-			}
-			for b.Loop() {
-				r := next()
-				i := r % 10000
-				h.Free(live[i])
-				p, _ := h.Alloc(16+int((r>>32)%uint64(top)), 8, false)
-				p[0] = 1
-				live[i] = p
-			}
-		})
-	}
-}
 
 // Blocks of 40 to 256 KiB. Each goroutine has a few and replaces one at random.
 func BenchmarkMixedLarge(b *testing.B) {
@@ -93,7 +42,7 @@ func BenchmarkMixedLarge(b *testing.B) {
 	}
 }
 
-// The same by way of the Go code alone: leaves, or functions with a pin.
+// A pair of Alloc and Free by the Go code alone: leaves, or functions with a pin.
 func BenchmarkPairPlain(b *testing.B) {
 	b.Run("path=leaf", pairPlain)
 	b.Run("path=pin", func(b *testing.B) {
@@ -121,34 +70,6 @@ func pairPlain(b *testing.B) {
 			inGo.freePointer(h, unsafe.Pointer(&p[0]), 0, 0, 0)
 		}
 	})
-}
-
-// One goroutine allocates blocks, and another frees them.
-func BenchmarkHandOver(b *testing.B) {
-	h := makeHeap(Options{})
-	defer h.Close()
-	full, empty := make(chan [][]byte, 8), make(chan [][]byte, 8)
-	for range cap(empty) {
-		empty <- make([][]byte, 128)
-	}
-	go func() {
-		for i := 0; i < b.N; {
-			blocks := <-empty
-			for j := range blocks {
-				blocks[j], _ = h.Alloc(64, 8, false)
-				blocks[j][0] = 1
-			}
-			i += len(blocks)
-			full <- blocks
-		}
-		close(full)
-	}()
-	for blocks := range full {
-		for _, p := range blocks {
-			h.Free(p)
-		}
-		empty <- blocks
-	}
 }
 
 // Goroutines that each have blocks of mixed sizes, a third to all of some number of them. A pair of
