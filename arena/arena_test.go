@@ -377,8 +377,7 @@ func TestFreeOfWhatIsNoBlock(t *testing.T) {
 	a.Free(make([]byte, 0, 8)) // not ours
 }
 
-// TestFreeOfWhatBeginsBeforeTheChunk: the end of the slice is that of the newest
-// block.
+// The slice begins before the chunk, and ends where the newest block ends.
 func TestFreeOfWhatBeginsBeforeTheChunk(t *testing.T) {
 	buf := make([]byte, 200)
 	a := NewFixed(buf[100:])

@@ -207,7 +207,7 @@ func ExampleArena_TrimTo() {
 	// Output: true
 }
 
-// After Reserve, blocks of that many bytes together cannot fail.
+// After Reserve of n bytes, blocks of n bytes in all cannot fail.
 func ExampleArena_Reserve() {
 	a := arena.New(freehold.NewLimit(freehold.Default(), 1<<20), nil)
 	defer a.Close()

@@ -34,7 +34,7 @@ type modelMark struct {
 }
 
 // run reads prog as a program: each three bytes are an operation and its
-// arguments. After each step all live blocks must hold what was written to them.
+// arguments. After each step all live blocks must hold their pattern.
 func (m *model) run(prog []byte) {
 	for ; len(prog) >= 3; prog = prog[3:] {
 		m.step(prog[0], int(prog[1]), int(prog[2]))

@@ -223,7 +223,7 @@ func TestRewindAfterTheNewestBlocksWereFreed(t *testing.T) {
 	a.check(t)
 }
 
-// TestTrimToWhatThereIs: TrimTo gives back what is above the bound, and no more.
+// TrimTo gives back the chunks above the bound, and no more.
 func TestTrimToWhatThereIs(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	defer a.Close()

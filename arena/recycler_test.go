@@ -357,7 +357,7 @@ func TestSpareChunksMakeWay(t *testing.T) {
 	r.Put(b)
 }
 
-// onFree is a parent that calls freed after each Free, but those of owners.AskParent.
+// onFree is a parent that calls freed after each Free, except for the Free of owners.AskParent.
 type onFree struct {
 	freehold.Allocator
 	freed func()

@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/epoch"
 )
 
-// A sharedModel knows the blocks of an arena that must be intact: those of this
-// generation, and those that a guard protects.
+// A sharedModel knows the blocks of an arena that must be intact: the blocks of this generation,
+// and blocks that a guard protects.
 type sharedModel struct {
 	t          *testing.T
 	s          *arena.Shared

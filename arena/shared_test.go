@@ -273,7 +273,7 @@ func TestSharedReserve(t *testing.T) {
 	mustPanic(t, "closed", func() { s.Reserve(0) })
 }
 
-// filled is a parent whose zeroed blocks are not zero, to show what is written to them.
+// filled is a parent whose zeroed blocks are not zero: it shows which bytes the arena writes.
 type filled struct{ freehold.Allocator }
 
 func (f filled) Zeroed(size, align int) ([]byte, error) {

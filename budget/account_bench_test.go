@@ -105,9 +105,9 @@ func BenchmarkReaction(b *testing.B) {
 	b.ReportMetric(float64(most.Microseconds()), "us/longest")
 }
 
-// BenchmarkCacheAtItsLimit puts values into an LRU of 64 MiB that is full: by AllocOrEvict in
-// an account of that size three deep, and in a heap with the size counted by hand, which is
-// the bytes of the values. Eight goroutines share one LRU, or have a shard each.
+// BenchmarkCacheAtItsLimit puts values into a full LRU of 64 MiB: by AllocOrEvict in an account of
+// 64 MiB, the third of a tree, and in a heap, where the LRU adds up the bytes of its values. Eight
+// goroutines share one LRU, or have a shard each.
 func BenchmarkCacheAtItsLimit(b *testing.B) {
 	for _, sizes := range []struct{ from, to int }{{256, 256}, {16, 1024}} {
 		for _, users := range []struct{ goroutines, shards int }{{1, 1}, {8, 1}, {8, 8}} {
@@ -176,8 +176,8 @@ type entry struct {
 	value []byte
 }
 
-// evictAny frees the oldest values of a larger shard that nobody else has locked, or its own. mu
-// is held.
+// evictAny frees the oldest values of a larger shard that is not locked, or else its own. mu is
+// held.
 func (c *shard) evictAny(bytes int) (freed int) {
 	for _, other := range c.all {
 		if other != c && other.mu.TryLock() {

@@ -139,7 +139,7 @@ func (f *fake) freeOSMemory() {
 func (f *fake) now() time.Time { return locked(f, func() time.Time { return f.clock }) }
 func (f *fake) mark() int64    { return locked(f, func() int64 { return f.watermark }) }
 
-// tick has the next n ticks done.
+// tick does the next n ticks.
 func (f *fake) tick(n int) {
 	for range n {
 		var timer func()
@@ -152,7 +152,7 @@ func (f *fake) tick(n int) {
 	}
 }
 
-// pass has the ticks of a time done.
+// pass does the ticks that are due within a time.
 func (f *fake) pass(d time.Duration) {
 	for end := f.now().Add(d); !locked(f, func() time.Time { return f.due }).After(end); {
 		f.tick(1)
@@ -249,7 +249,7 @@ func TestStartWithoutALimit(t *testing.T) {
 	f.want(t, 900*mib, ample)
 }
 
-// A limit of 1,000 is one in bytes, of which no program is within.
+// A limit of 1,000 is in bytes, and too small for any program.
 func TestStartWithALimitThatIsOfNoUse(t *testing.T) {
 	f := newFake()
 	for source, o := range map[string]Options{pressure.Environment: {}, "Options.Limit": {Limit: minGoHeap - 1}} {
@@ -598,8 +598,8 @@ func TestGrowthThatRaisesTheLevelIsATick(t *testing.T) {
 	}
 }
 
-// Objects that are allocated during a cycle are live in it. So Go's floor is that of the least
-// live of the last four.
+// Objects that are allocated during a cycle are live in it. So Go's floor is computed from the
+// fewest live bytes of the last four cycles.
 func TestFloorIsOfTheLeastLive(t *testing.T) {
 	f := newFake()
 	f.offHeap, f.golang.cycles = 890*mib, 1
@@ -616,7 +616,7 @@ func TestFloorIsOfTheLeastLive(t *testing.T) {
 	}
 }
 
-// A tick sees the last of several cycles, and those of long ago are forgotten.
+// If several cycles end between two ticks, a tick reads the last one, and old cycles are forgotten.
 func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
 	for cycles := range int64(9) {
 		var l lives
@@ -630,8 +630,8 @@ func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
 	}
 }
 
-// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Go's limit is
-// what Go may hold during the wait, and then follows what it holds.
+// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. During the wait Go's
+// limit is Go's share of the memory, and then it follows the memory that Go holds.
 func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
 	f, b := waiting(t, 110*mib, 10*time.Millisecond, nothing)
 	pressed := int64(0)

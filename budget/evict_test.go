@@ -1,4 +1,4 @@
-// Eviction: what a cache is asked, and when a request fails all the same.
+// Eviction: the bytes that a cache is asked for, and requests that fail all the same.
 
 package budget
 
@@ -105,8 +105,8 @@ func TestEvictWithNothingToEvict(t *testing.T) {
 	wantFull(t, err, top)
 }
 
-// An evict that says it has freed what it has not is believed for four blocks' bytes, or an eighth
-// of the limit.
+// An evict that returns more bytes than it has freed is called again until these bytes are four
+// times the block's, or an eighth of the limit.
 func TestEvictThatLies(t *testing.T) {
 	const limit = 8 << 20
 	a := newAccount(t, nil, "a", limit)
@@ -153,7 +153,7 @@ func TestEvictThatPanics(t *testing.T) {
 	a.Free(mustAlloc(t, a, 3<<20))
 }
 
-// An evict may allocate from the account, from what it has freed and from nothing.
+// An evict may allocate from the account, and may be refused.
 func TestEvictThatAllocates(t *testing.T) {
 	a := newAccount(t, nil, "a", 4<<20)
 	victim := mustAlloc(t, a, 3<<20)

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// waiting is a budget with a limit of 1000 MiB of which off-heap memory has 500, and Go as much
-// too much as excess says. Each collection takes took, and makes the excess less by what shrink
-// returns.
+// waiting is a budget with a limit of 1000 MiB. Off-heap memory has 500, and Go exceeds its share
+// by excess. Each collection takes took, and the excess falls by the result of shrink.
 func waiting(t *testing.T, excess int64, took time.Duration, shrink func() int64) (*fake, *Budget) {
 	const endless = time.Hour // a wait that is longer would never end
 	f := newFake()
@@ -62,8 +61,8 @@ func TestGrowthLetsTheProgramRun(t *testing.T) {
 	}
 }
 
-// A wait is as long as what Go holds too much says, and goes on while that falls by an eighth of
-// what it was. On a slow machine a long wait is for several collections, and a short one for one.
+// The more Go exceeds its share, the longer a wait is. It goes on while the excess falls by an
+// eighth. On a slow machine a long wait is for several collections, and a short one for one.
 func TestGrowthWaits(t *testing.T) {
 	const quick, slow = 10 * time.Millisecond, 2 * time.Second
 	for _, tt := range []struct {

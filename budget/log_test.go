@@ -1,4 +1,4 @@
-// Log: what a Logger is told, and what it cannot break.
+// Log: the lines that a Logger gets, and Loggers that block, panic or call back.
 
 package budget
 
@@ -215,7 +215,7 @@ func TestStartIsLoggedBeforeTheLevel(t *testing.T) {
 	})
 }
 
-// Accounts log by their own Logger, or by that of the account above.
+// Accounts log by their own Logger, or by the Logger of the account above.
 func TestLevelsOfAccountsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lines{}
@@ -259,7 +259,8 @@ func TestLevelsOfAccountsAreLogged(t *testing.T) {
 	})
 }
 
-// The accounts below that of the process log by the budget's Logger, and it does by the budget.
+// Accounts below the process's account log by the budget's Logger. For the process's account the
+// budget writes the lines.
 func TestLevelsBelowTheRootAreLogged(t *testing.T) {
 	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
 		root := b.Account()

@@ -1,4 +1,4 @@
-// Callbacks: who is called, in which order, and what they cannot break.
+// Callbacks: their order and times, and callbacks that block, panic or call back.
 
 package budget
 
@@ -32,7 +32,7 @@ func (c *calls) note(name string, p Pressure) {
 	c.got <- true
 }
 
-// want waits for as many calls and compares them all.
+// want waits for len(want) calls and compares them all.
 func (c *calls) want(t *testing.T, want ...string) {
 	t.Helper()
 	for range want {
@@ -52,7 +52,7 @@ func (f *fake) hold(b *Budget, bytes int64) {
 	b.tick()
 }
 
-// idle waits until the rounds have done what they were woken for.
+// idle waits until a number of rounds have begun.
 func (b *Budget) idle(rounds uint64) {
 	for b.Stats().Rounds < rounds {
 		time.Sleep(time.Millisecond)

@@ -80,7 +80,7 @@ func TestRootOfTheProcess(t *testing.T) {
 	}
 }
 
-// What the runtime tells by its metrics is what its setters return.
+// The runtime's metrics and its setters return the same settings.
 func TestRuntimeFigures(t *testing.T) {
 	limit, percent := debug.SetMemoryLimit(5*gib), debug.SetGCPercent(77)
 	defer debug.SetGCPercent(percent)

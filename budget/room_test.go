@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A heap that was refused has another try if there is room by now, and not if nobody could make
-// some.
+// A heap that was refused tries again if there is room by now, and not if no account gave any back.
 func TestMakeRoom(t *testing.T) {
 	top := newAccount(t, nil, "top", 1000)
 	a := newAccount(t, top, "a", 0)
@@ -54,7 +53,7 @@ func TestFreePagesAreGivenBackAsNeeded(t *testing.T) {
 	}
 }
 
-// Trim and a refusal leave the accounts beside alone, and those of another tree.
+// Trim and a refusal do not trim the accounts beside, or in another tree.
 func TestAccountsBesideAreLeftAlone(t *testing.T) {
 	top := newAccount(t, nil, "top", 0)
 	a, beside, stranger := newAccount(t, top, "a", 8<<20), newAccount(t, top, "beside", 0), newAccount(t, nil, "stranger", 0)

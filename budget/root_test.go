@@ -16,8 +16,8 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/limits"
 )
 
-// rooted returns a budget with 1000 MiB available, of which Go needs 10, and its account. What
-// that has is a part of off-heap memory; f.offHeap is what other heaps have.
+// rooted returns a budget with 1000 MiB available, and its account. Go needs 10 MiB of them. The
+// memory of the account is a part of off-heap memory; f.offHeap is the memory of other heaps.
 func rooted(t *testing.T, f *fake) (*Budget, *Account) {
 	f.physical = 64 * gib
 	s := f.system()
@@ -111,7 +111,7 @@ func TestLimitsOfTheRootHoldBesideTheBudgets(t *testing.T) {
 	wantHard(t, root, 0)
 }
 
-// A request is refused by the figures of the moment, not by those of the last tick.
+// A request is refused by the present figures, not by the last tick's.
 func TestRootLooksBeforeItRefuses(t *testing.T) {
 	f := newFake()
 	f.offHeap = 985 * mib
@@ -276,7 +276,7 @@ func TestCrossingOfTheRootIsTheBudgets(t *testing.T) {
 	payer{root}.Refund(60 * mib)
 }
 
-// What the budget finds and what the account finds is one level.
+// The pressure is the higher one of the process's and its account's.
 func TestPressureIsTheHigherOne(t *testing.T) {
 	f, c := newFake(), newCalls()
 	b, root := rooted(t, f)

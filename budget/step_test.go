@@ -1,4 +1,4 @@
-// Steps: what the collector gets for which figures.
+// Steps: the settings that follow from the figures.
 
 package budget
 
@@ -136,7 +136,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// Where the limit is the user's, Go may keep what it holds.
+// If the limit is the user's, Go may keep the memory that it holds.
 func TestNeeded(t *testing.T) {
 	f := figures{limit: 1100 * mib, headroom: 100 * mib, offHeap: 20 * mib, others: 3 * mib, golang: goFigures{held: 1001 * mib, outside: 2 * mib}, live: 100 * mib}
 	if got, want := f.needed(), int64(20+3+2+150)*mib; got != want {
@@ -148,7 +148,7 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// A step with what the last one set changes nothing, so the settings cannot swing.
+// A second step with the same figures changes nothing, so the settings cannot swing.
 func TestStepSettles(t *testing.T) {
 	f := figures{limit: 2 * gib, headroom: 100 * mib, golang: goFigures{held: 60 * mib, outside: 5 * mib, live: 30 * mib}}
 	f.live = f.golang.live

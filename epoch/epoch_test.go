@@ -130,8 +130,8 @@ func TestLeaveTwiceInAnotherEpoch(t *testing.T) {
 	}
 }
 
-// The number of past epochs kept is bounded by that of guards in counters: without guards,
-// with one that stays, and with many.
+// No more past epochs are kept than there are guards in counters: without guards, with one that
+// stays, and with many.
 func TestPastEpochsAreDropped(t *testing.T) {
 	defer enterBy(inCounters)()
 	var d Domain

@@ -12,8 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 
-// onWait has f called whenever b is about to wait for the holders of its slots,
-// until restore is called.
+// onWait calls f whenever b is about to wait for the holders of its slots, until restore is called.
 func onWait(b *Blocks, f func()) (restore func()) {
 	return pin.OnWait(func(h *pin.Holders) {
 		if h == &b.stacks.Holders {
@@ -96,7 +95,7 @@ func TestChunkIsInItsSlotBeforeItIsFound(t *testing.T) {
 	}
 }
 
-// watched counts what is given back to it.
+// watched counts the calls of its Free.
 type watched struct {
 	freehold.Allocator
 	frees int

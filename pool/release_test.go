@@ -119,8 +119,8 @@ func TestBlockFreedTwiceLeavesTheStack(t *testing.T) {
 	}
 }
 
-// The generations of a new chunk are above those of every block of the chunks given
-// back, not of the last block only.
+// A new chunk begins above the highest generation of the chunks that were given back, whichever
+// block had it.
 func TestGenerationsRiseAboveTheHighest(t *testing.T) {
 	p := New[uint64](alloctest.New(t), nil)
 	defer p.Close()

@@ -47,7 +47,7 @@ func TestEachBatchIsUsedUp(t *testing.T) {
 	}
 }
 
-// atDepth calls f with about that many bytes more on the stack.
+// atDepth calls f with about the given bytes more on the stack.
 //
 //go:noinline
 func atDepth(bytes int, f func()) {

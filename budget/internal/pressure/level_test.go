@@ -214,7 +214,7 @@ func TestEventsOfACgroup(t *testing.T) {
 	}
 }
 
-// The events so far of a cgroup that is mounted at the root are those of before, too.
+// Events before the start do not count for a cgroup that is mounted at the root either.
 func TestEventsOfACgroupAtTheRoot(t *testing.T) {
 	files := v2.With(mounts, "31 24 0:27 /pod/app / rw - cgroup2 cgroup2 rw\n", "memory.max", "300000", "memory.events", "max 5\n")
 	l, err := Machine{Files: files}.groupLimit(gib, nil)

@@ -64,7 +64,7 @@ func TestFindLimit(t *testing.T) {
 	}
 }
 
-// An explicit limit that is the container's too counts what the container has.
+// An explicit limit that equals the container's counts the memory of the container.
 func TestLimitOfTheCgroupsSizeIsTheCgroups(t *testing.T) {
 	for option, want := range map[int64]bool{1000000: true, 999999: false} {
 		got, err := machineOf(v2, "", 4000000).findLimit(option, nil)
