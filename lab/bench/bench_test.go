@@ -22,9 +22,7 @@ func TestWrongOptionsAreRefusedFirst(t *testing.T) {
 		"--sample 0s, want more than 0": {Rounds: 1},
 		"--before is for --best":        {Rounds: 1, Sample: 1, Before: "."},
 		`no load begins with "pear"`:    {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
-		nowhere:                         {Rounds: 1, Sample: 1, Chart: nowhere},
 		"open " + nowhere:               {Quick: true, Out: nowhere},
-		"only one of --chart and --out": {Quick: true, Chart: "-", Out: "-"},
 	} {
 		var errs bytes.Buffer
 		if err := o.Run(t.Context(), cli.Streams{Out: io.Discard, Err: &errs}); err == nil || !strings.Contains(err.Error(), want) {

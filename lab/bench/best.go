@@ -40,6 +40,10 @@ var rivals = slices.Concat(
 	[]rival{
 		{"resident at the peak / live, 8 MiB", "Peak/live=8MiB/goroutines=2", "peak/live", "freehold", ""},
 		{"resident at the peak / live, 32 MiB", "Peak/live=32MiB/goroutines=2", "peak/live", "freehold", ""},
+		{"resident at the peak / live, jq", "Replay/trace=jq", "peak/live", "freehold", ""},
+		{"a call of jq", "Replay/trace=jq", cpuUnit, "freehold", ""},
+		{"resident at the peak / live, postgres", "Replay/trace=postgres", "peak/live", "freehold", ""},
+		{"a call of postgres", "Replay/trace=postgres", cpuUnit, "freehold", ""},
 		{"pair of 64 KiB while sampled", "Pair/size=65536/goroutines=1", cpuUnit, "freehold-sampled", "freehold"},
 		{"pair of 1 MiB while sampled", "Pair/size=1048576/goroutines=1", cpuUnit, "freehold-sampled", "freehold"},
 		{"arena, 64 B, beside an inlined bump", "Bump/size=64/goroutines=1", cpuUnit, "freehold-arena", "loop-go"},

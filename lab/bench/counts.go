@@ -79,7 +79,7 @@ func (r *run) writeCounts(ctx context.Context, w io.Writer) {
 			if c, err := r.count(ctx, b, p); err != nil {
 				fmt.Fprintf(w, "| %s | %s: %v | | | | |\n", b.name, p.label(), err)
 			} else {
-				fmt.Fprintf(w, "| %s | %s | %.1f | %.1f | %.2f | %.2f |\n", b.name, p.label(), c[0], c[1], c[2], c[3])
+				fmt.Fprintf(w, "| %s | %s | %.1f | %.1f | %.2f | %.2f |\n", b.name, p.label(), c[0], c[1], max(c[2], 0), max(c[3], 0))
 			}
 			r.ticked(b, p)
 		}

@@ -42,7 +42,6 @@ type Command struct {
 	Before string        `help:"With --best or --counts: take freehold in this folder too, an old tree with the new lab/bench." type:"existingdir" placeholder:"FOLDER"`
 	Counts bool          `help:"Count instructions, memory references and cache misses by valgrind, on some loads of --best."`
 	List   bool          `help:"Build the programs and list all benchmarks and peers."`
-	Chart  string        `help:"Draw the hits of recorded requests as SVG: --loads hits." placeholder:"FILE"`
 	Out    string        `help:"Write every sample in Go's benchmark format: benchstat -col /peer FILE." placeholder:"FILE"`
 }
 
@@ -74,18 +73,17 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		plan.scale.name = "full"
 	}
 
-	exports := []string{o.Chart, o.Out}
 	people := st.Out // read the report there
-	if slices.Contains(exports, stdoutPath) {
+	if o.Out == stdoutPath {
 		people = st.Err
 	}
-	if o.Chart == stdoutPath && o.Out == stdoutPath {
-		return cli.Usagef("only one of --chart and --out can be -")
-	}
-	for _, path := range exports { // before the minutes of the run
-		if err := checkWritable(path); err != nil {
+	var out io.WriteCloser
+	if o.Out != "" {
+		var err error
+		if out, err = open(o.Out, st.Out); err != nil { // before the minutes of the run
 			return err
 		}
+		defer out.Close()
 	}
 
 	dir, err := os.MkdirTemp("", "freehold-bench-")
@@ -148,17 +146,9 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 			writeTransfers(ctx, people, ", before", o.Before)
 		}
 	}
-	for _, file := range []struct {
-		path  string
-		write func(io.Writer) error
-	}{
-		{o.Chart, func(w io.Writer) error { return writeChart(w, plan) }},
-		{o.Out, func(w io.Writer) error { return writeText(w, m, plan) }},
-	} {
-		if file.path != "" {
-			if err := exportTo(file.path, st.Out, file.write); err != nil {
-				return err
-			}
+	if out != nil {
+		if err := errors.Join(writeText(out, m, plan), out.Close()); err != nil {
+			return err
 		}
 	}
 	return stopped
