@@ -320,7 +320,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.Buffer.Write(b)
 }
 
-// TestForeignSnapshots: Restore of a foreign stream fails with ErrForeign, and the cache is as before.
+// TestForeignSnapshots: Restore of a foreign stream fails with ErrForeign, and the cache is as it
+// was.
 func TestForeignSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 3)
 	older := bytes.Clone(whole)

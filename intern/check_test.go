@@ -12,7 +12,7 @@ func (s *Strings) check() string {
 	if fault := s.table.check(); fault != "" {
 		return fault
 	}
-	return s.store.checkTables(s.table.used, func(v string) uint32 {
+	return s.store.checkTables(s.table.used, func(v string) *record {
 		return s.table.find(&s.store, s.hashOf(v), v)
 	})
 }
@@ -30,15 +30,15 @@ func (s *Shared) check() string {
 		}
 		used += t.used
 	}
-	return s.store.checkTables(used, func(v string) uint32 {
+	return s.store.checkTables(used, func(v string) *record {
 		sh, h := s.shard(v)
 		return sh.table.find(&s.store, h, v)
 	})
 }
 
-// checkTables returns what is wrong with tables that use so many slots, and where find
-// has the offset of a string, or "".
-func (s *store) checkTables(used int, find func(v string) uint32) string {
+// checkTables returns what is wrong with tables that have used slots, or "". find returns the
+// record of a string by the tables.
+func (s *store) checkTables(used int, find func(v string) *record) string {
 	if used != s.live() {
 		return fmt.Sprintf("%d strings and %d slots", s.live(), used)
 	}
@@ -47,8 +47,8 @@ func (s *store) checkTables(used int, find func(v string) uint32) string {
 		if !ok {
 			continue
 		}
-		if at := find(v); at != *s.refs.word(id) {
-			return fmt.Sprintf("the table has offset %d for string %d", at, id)
+		if r := find(v); r != s.record(*s.refs.word(id)) {
+			return fmt.Sprintf("the table has another record for string %d", id)
 		}
 	}
 	return ""

@@ -14,9 +14,13 @@ const maxCount = math.MaxUint32 // a count that reaches it sticks: the string st
 // retain adds a reference to a live id, if references are counted.
 func (s *store) retain(id uint32) {
 	if s.counted {
-		if n := s.counts.word(id); *n < maxCount {
-			*n++
-		}
+		s.addCount(id)
+	}
+}
+
+func (s *store) addCount(id uint32) {
+	if n := s.counts.word(id); *n < maxCount {
+		*n++
 	}
 }
 

@@ -73,6 +73,8 @@ func text(x, y int) string {
 		return ""
 	case 15:
 		return strings.Repeat(string(rune('a'+y%26)), 240+y%20) // about the limit of short ones
+	case 13:
+		return string(rune('a'+y%26)) + strings.Repeat("x", 8+y%8) // of 8 to 17 bytes, with equal last ones
 	case 14:
 		return strings.Repeat("long", 100+y*10)
 	default:

@@ -67,10 +67,9 @@ func (s *Shared) Intern(v string) (ID, error) {
 	sh, h := s.shard(v)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if at := sh.table.find(&s.store, h, v); at != none {
-		id := s.store.record(at).id
-		s.store.retain(id)
-		return ID(id), nil
+	if r := sh.table.find(&s.store, h, v); r != nil {
+		s.store.retain(r.id)
+		return ID(r.id), nil
 	}
 	room, err := sh.table.makeRoom(&s.store.memory, h)
 	if err != nil {
@@ -105,11 +104,10 @@ func (s *Shared) Lookup(v string) (ID, bool) {
 	sh, h := s.shard(v)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	at := sh.table.find(&s.store, h, v)
-	if at == none {
-		return 0, false
+	if r := sh.table.find(&s.store, h, v); r != nil {
+		return ID(r.id), true
 	}
-	return ID(s.store.record(at).id), true
+	return 0, false
 }
 
 // LookupBytes is [Strings.LookupBytes].

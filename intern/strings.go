@@ -71,10 +71,9 @@ func New(parent freehold.Allocator, o *Options) *Strings {
 func (s *Strings) Intern(v string) (ID, error) {
 	s.base.MustBeOpen(&stringsKind, "Intern")
 	h := s.hashOf(v)
-	if at := s.table.find(&s.store, h, v); at != none {
-		id := s.store.record(at).id
-		s.store.retain(id)
-		return ID(id), nil
+	if r := s.table.find(&s.store, h, v); r != nil {
+		s.store.retain(r.id)
+		return ID(r.id), nil
 	}
 	return s.add(h, v)
 }
@@ -101,11 +100,10 @@ func (s *Strings) add(h uint32, v string) (ID, error) {
 // string nor a reference.
 func (s *Strings) Lookup(v string) (ID, bool) {
 	s.base.MustBeOpen(&stringsKind, "Lookup")
-	at := s.table.find(&s.store, s.hashOf(v), v)
-	if at == none {
-		return 0, false
+	if r := s.table.find(&s.store, s.hashOf(v), v); r != nil {
+		return ID(r.id), true
 	}
-	return ID(s.store.record(at).id), true
+	return 0, false
 }
 
 // LookupBytes is Lookup for the bytes of b, without a copy.

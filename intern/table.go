@@ -84,20 +84,20 @@ func (t *table) init() {
 	t.directory = t.first[:]
 }
 
-// find returns the offset of text's record, or none.
-func (t *table) find(s *store, hash uint32, text string) uint32 {
+// find returns text's record, or nil.
+func (t *table) find(s *store, hash uint32, text string) *record {
 	i := uint64(hash) >> ((hashBits - t.depth) & 63)
 	if i >= uint64(len(t.directory)) {
-		return none // not made, or closed
+		return nil // not made, or closed
 	}
 	e := &t.directory[i]
 	for p := e.search(hash); ; p++ {
 		v := e.slot(p)
 		if v.hash() != hash || v == noSlot {
-			return none
+			return nil
 		}
-		if s.record(v.at()).text() == text {
-			return v.at()
+		if r := s.record(v.at()); r.has(text) {
+			return r
 		}
 	}
 }

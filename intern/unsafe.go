@@ -6,6 +6,7 @@
 package intern
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/chunks"
@@ -47,6 +48,21 @@ func (r *record) text() string {
 		return unsafe.String(*(**byte)(unsafe.Pointer(&addr)), int(join(l.len)))
 	}
 	return unsafe.String(&r.first[0], int(r.size))
+}
+
+// has reports whether the string of r is text. If that has 8 to 16 bytes, it compares two words,
+// without a call.
+func (r *record) has(text string) bool {
+	n := len(text)
+	if n < 8 || n > 16 {
+		return r.text() == text
+	}
+	if int(r.size) != n {
+		return false
+	}
+	a, b := r.short(n), unsafe.Slice(unsafe.StringData(text), n)
+	return binary.NativeEndian.Uint64(a) == binary.NativeEndian.Uint64(b) &&
+		binary.NativeEndian.Uint64(a[n-8:]) == binary.NativeEndian.Uint64(b[n-8:])
 }
 
 // long returns r as a long record.
