@@ -253,6 +253,7 @@ func TestAccountMistakes(t *testing.T) {
 	a := newAccount(t, nil, "", 0)
 	wantPanic(t, "freehold: Account.SetLimits: soft -1, want 0 or more", func() { a.SetLimits(-1, 0) })
 	wantPanic(t, "freehold: Account.SetLimits: hard -1, want 0 or more", func() { a.SetLimits(0, -1) })
+	wantPanic(t, "freehold: Account.OnPressure: f is nil", func() { a.OnPressure(0, nil) })
 	zero := " zero value: budget.NewAccount makes an Account"
 	for call, f := range map[string]func(*Account){
 		"budget.NewAccount":  func(a *Account) { NewAccount(a, nil) },

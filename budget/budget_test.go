@@ -277,6 +277,8 @@ func TestOptionsThatAreMistakes(t *testing.T) {
 	for _, tt := range tests {
 		wantPanic(t, "freehold: budget.Start: Options."+tt.want, func() { Start(&tt.o) })
 	}
+	b := mustStart(t, Options{}, newFake())
+	wantPanic(t, "freehold: Budget.OnPressure: f is nil", func() { b.OnPressure(0, nil) })
 }
 
 func TestHeadroom(t *testing.T) {
@@ -333,59 +335,19 @@ func TestSettingsOfTheUserStay(t *testing.T) {
 	}
 }
 
-// Outside of a container a process keeps the collector's pace from one cycle to the next, and
-// gets a container's once it is moved into one.
+// Outside of a container a process keeps the collector's pace, and gets a container's once it is
+// moved into one.
 func TestPaceWithoutAContainer(t *testing.T) {
 	f := newFake()
-	f.physical = 16 * gib
-	b := mustStart(t, Options{}, f)
-	const limit = 12*gib - 512*mib
-	for _, tt := range []struct{ live, goal int64 }{
-		{4 * mib, 64 * mib}, {16 * mib, 64 * mib}, {32 * mib, 64 * mib}, {100 * mib, 200 * mib}, {gib, 2 * gib}, {8 * mib, 64 * mib},
-	} {
-		f.change(func() { f.golang.live, f.golang.held = tt.live, 2*tt.live; f.golang.cycles++ })
-		f.cycle()
-		f.tick(1)
-		g := f.read()
-		if goal := max(tt.live+tt.live*int64(g.percent)/100, 4*mib*int64(g.percent)/100); g.limit != limit || goal < tt.goal*98/100 || goal > tt.goal {
-			t.Errorf("%d bytes live: GOGC %d lets Go's heap grow to %d, want %d; limit %d", tt.live, g.percent, goal, tt.goal, g.limit)
-		}
-	}
+	f.physical, f.golang.live = 16*gib, 100*mib
+	mustStart(t, Options{}, f)
+	f.want(t, 12*gib-512*mib, 100)
 	f.change(func() {
 		f.files = v2.With(app+"memory.max", "1048576000", pod+"memory.max", "max")
-		f.golang.live = 4 * mib
+		f.golang.cycles, f.golang.live = 1, 4*mib
 	})
 	f.pass(30 * time.Second)
 	f.want(t, 900*mib, ample)
-	if st := b.Stats(); st.Limit != 1000*mib {
-		t.Errorf("%+v", st)
-	}
-}
-
-// GOGC and GOMEMLIMIT of the user's stay outside of a container too.
-func TestSettingsOfTheUserStayWithoutAContainer(t *testing.T) {
-	for name, tt := range map[string]struct {
-		variable      string
-		limit, want   int64
-		percent, then int
-	}{
-		"none":       {"", math.MaxInt64, 11 * gib, 100, 1500},
-		"GOGC":       {"GOGC", math.MaxInt64, 11 * gib, 50, 50},
-		"GOGC=off":   {"GOGC", math.MaxInt64, 11 * gib, -1, -1},
-		"GOMEMLIMIT": {"GOMEMLIMIT", gib, gib, 100, 1500},
-	} {
-		f := newFake()
-		f.physical = 16 * gib
-		f.variables = map[string]string{tt.variable: "1"}
-		f.golang.limit, f.golang.percent = tt.limit, tt.percent
-		b := mustStart(t, Options{Headroom: gib}, f)
-		f.tick(2)
-		if g := f.read(); g.limit != tt.want || g.percent != tt.then {
-			t.Errorf("%s: limit %d, GOGC %d", name, g.limit, g.percent)
-		}
-		b.Stop()
-		f.want(t, tt.limit, tt.percent)
-	}
 }
 
 // Go's heap is bounded while the settings change: the limit falls first, and rises last.
@@ -676,11 +638,12 @@ type writer func()
 func (w writer) Write(b []byte) (int, error) { w(); return len(b), nil }
 func (w writer) logger() *slog.Logger        { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// A Logger that panics, or ends its goroutine, leaves no budget and no goroutine.
+// A Logger that panics, ends its goroutine or stops the budget leaves no budget and no goroutine.
 func TestStartThatCannotReport(t *testing.T) {
 	for name, fail := range map[string]writer{
 		"panic": func() { panic("oh") },
 		"exit":  func() { runtime.Goexit() },
+		"stop":  func() { Running().Stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -689,8 +652,9 @@ func TestStartThatCannotReport(t *testing.T) {
 				panicked := make(chan any)
 				go func() {
 					defer func() { panicked <- recover() }()
-					b, err := start(Options{Logger: fail.logger()}, f.system())
-					t.Errorf("%v, %v", b, err)
+					if b, err := start(Options{Logger: fail.logger()}, f.system()); name != "stop" {
+						t.Errorf("%v, %v", b, err)
+					}
 				}()
 				if r := <-panicked; (r == "oh") != (name == "panic") {
 					t.Errorf("panic %v", r)
@@ -716,26 +680,6 @@ func TestProblemsAreInOneLine(t *testing.T) {
 	if s := b.String(); strings.Contains(s, "\n") || !strings.Contains(s, want) || !strings.HasPrefix(b.Stats().Problem, want) {
 		t.Errorf("%q, want %q in it", s, want)
 	}
-}
-
-func TestLoggerMayUseTheBudgetAtStart(t *testing.T) {
-	f := newFake()
-	called := false
-	b := mustStart(t, Options{Limit: 1000 * mib, Logger: writer(func() {
-		called = true
-		if st := Running().Stats(); st.Limit != 1000*mib {
-			t.Errorf("%+v", st)
-		}
-		if _, err := Start(nil); !errors.Is(err, errStarted) {
-			t.Error(err)
-		}
-		Running().Stop()
-	}).logger()}, f)
-	if !called || Running() != nil {
-		t.Errorf("called: %t, running: %v", called, Running())
-	}
-	f.want(t, math.MaxInt64, 100)
-	b.Stop()
 }
 
 func TestStartIsLogged(t *testing.T) {

@@ -195,28 +195,6 @@ func TestCallbacksThatPanicOrBlockStopNothing(t *testing.T) {
 	})
 }
 
-func TestCallbacksMayUseTheBudget(t *testing.T) {
-	f, c := newFake(), newCalls()
-	b := pressed(t, f, Options{})
-	var remove func()
-	remove = b.OnPressure(0, func(_ context.Context, p Pressure) {
-		remove()
-		b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("new", p) })
-		c.note(b.Stats().Pressure.Level.String(), p)
-	})
-	f.hold(b, 900*mib)
-	c.want(t, "soft soft 91")
-	f.hold(b, 1000*mib)
-	c.want(t, "new hard 191")
-}
-
-func TestNilIsNoCallback(t *testing.T) {
-	b := mustStart(t, Options{}, newFake())
-	a := newAccount(t, nil, "a", 0)
-	wantPanic(t, "freehold: Budget.OnPressure: f is nil", func() { b.OnPressure(0, nil) })
-	wantPanic(t, "freehold: Account.OnPressure: f is nil", func() { a.OnPressure(0, nil) })
-}
-
 func TestStopEndsARoundThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
