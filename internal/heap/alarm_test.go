@@ -145,6 +145,9 @@ func TestSwallowedTickIsMadeUpFor(t *testing.T) {
 		for range 40000 {
 			live = append(live, alloc(t, h, 64))
 		}
+		if name == "a span" {
+			use(h, nil)
+		}
 		h.pages.Alarm.Stop()
 		synctest.Test(t, func(*testing.T) { h.pages.Wake() })
 		if !h.pages.Alarm.Missed(decay) {
