@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/panics"
@@ -123,5 +124,18 @@ func TestNoGoHeapAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(20, round); n != 0 {
 			t.Errorf("size %d: %v Go heap allocations in %d pairs", size, n, len(live))
 		}
+	}
+}
+
+// A heap without blocks takes little of the Go heap, beside its centrals and the
+// slots of its caches.
+func TestHeapIsSmall(t *testing.T) {
+	if pin.Locked {
+		t.Skip("slots are locks here, a cache line each")
+	}
+	const most = 9 << 10
+	var h Heap
+	if n := unsafe.Sizeof(h) - unsafe.Sizeof(h.small); n > most {
+		t.Errorf("%d bytes, want %d at most", n, most)
 	}
 }

@@ -3,7 +3,6 @@
 package heap
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
@@ -39,34 +38,6 @@ func TestRefusalsCostNoMemory(t *testing.T) {
 		t.Error("a run with others before and behind it was not refused")
 	}
 	h.check(t)
-}
-
-// A limit below the span of a class leaves room for blocks of it.
-func TestSmallLimitHoldsBlocksOfEveryClass(t *testing.T) {
-	for _, size := range []int{16, 1000, 5000, 32 << 10} {
-		h := newHeap(t, Options{MaxBytes: 128 << 10})
-		var live [][]byte
-		for {
-			b, err := h.Alloc(size, 8, false)
-			if err != nil {
-				if !errors.Is(err, pages.ErrOutOfMemory) {
-					t.Error(err)
-				}
-				break
-			}
-			fill(b, 3)
-			live = append(live, b)
-		}
-		if len(live) == 0 {
-			t.Errorf("no block of %d bytes", size)
-		}
-		for _, b := range live {
-			if !allSet(b, 3) {
-				t.Error("a block changed")
-			}
-			h.Free(b)
-		}
-	}
 }
 
 // Room that is too little for a span of large blocks is enough for one of them.

@@ -96,30 +96,6 @@ func TestPayerIsChargedWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// A payer's limit is a heap's: free pages are given back before a request is refused, of all
-// sizes.
-func TestPayersLimitIsKept(t *testing.T) {
-	const limit = 16 << 20
-	for _, size := range []int{16, 1000, 30000, 100000} {
-		p := &testPayer{max: limit}
-		h := newHeap(t, Options{Payer: p, Decay: never})
-		h.Free(alloc(t, h, limit/2)) // stays as free pages
-		var live [][]byte
-		for {
-			b, err := h.Alloc(size, 8, false)
-			if err != nil {
-				break
-			}
-			live = append(live, b)
-		}
-		if held := len(live) * size; held < limit/2+limit/8 || p.charged > limit {
-			t.Errorf("%d bytes in blocks of %d, %d charged", held, size, p.charged)
-		}
-		p.check(t, h)
-		h.Close()
-	}
-}
-
 // Free pages count as room for a block that none of them can hold. So a purge is enough for it,
 // and the caches are not drained.
 func TestFreePagesAreRoomForALargerBlock(t *testing.T) {

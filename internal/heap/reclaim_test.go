@@ -4,6 +4,7 @@ package heap
 
 import (
 	"errors"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,40 +187,6 @@ func TestNobodyIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// Memory that another goroutine has freed into its cache comes to one who asks
-// for it again and again.
-func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
-	for _, want := range []int{8000, 40000} {
-		h := newHeap(t, Options{MaxBytes: 16 << 20})
-		o := newProcessor(h)
-		var live [][]byte
-		for {
-			b, err := o.Alloc(16<<10, 1, false)
-			if err != nil {
-				break
-			}
-			live = append(live, b)
-		}
-		for refused := false; !refused; {
-			_, err := h.Alloc(want, 1, false)
-			refused = err != nil
-		}
-		for _, b := range live[:12] {
-			o.Free(b)
-		}
-		met, late := false, false
-		for start := time.Now(); !met && !late; { // once more after the time, if it stood still
-			late = time.Since(start) > 20*time.Second
-			_, err := h.Alloc(want, 1, false)
-			met = err == nil
-		}
-		if !met {
-			t.Errorf("%d bytes are refused: %+v", want, h.count())
-		}
-		o.Close()
-	}
-}
-
 // A request that others have made room for since it was refused is tried again, also
 // in a moment in which nothing is counted.
 func TestRoomThatAnotherPurgeHasMade(t *testing.T) {
@@ -272,5 +239,39 @@ func TestCountOfWhatADrainBrings(t *testing.T) {
 	h.Close()
 	if h.reclaim(1) {
 		t.Error("a closed heap has something to reclaim")
+	}
+}
+
+// Before the heap refuses a request because the system refuses memory, it maps the runs again that
+// the system refused to map before.
+func TestRefusalMapsLostRunsAnew(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 9<<20)
+	alloc(t, h, 40000) // so that it cannot grow in place
+	b, ok := h.Resize(b, 12<<20)
+	if !ok {
+		t.Skip("pages are not moved here")
+	}
+	restore := refuse(vm.OpCommit)
+	h.Free(b)
+	restore()
+	if st := h.Stats(); st.Active == st.LargeBytes {
+		t.Fatal("the run was not lost")
+	}
+	drained := false
+	defer pin.OnWait(func(p *pin.Holders) { drained = drained || p == &h.caches.Holders })()
+	restore = vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpCommit && !drained {
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+	_, err := h.Alloc(256<<20, 8, false)
+	restore()
+	if err != nil || !drained {
+		t.Fatalf("drained: %v, %v", drained, err)
+	}
+	if st := h.Stats(); st.Active != st.LargeBytes {
+		t.Error("the run is still lost")
 	}
 }

@@ -1,10 +1,19 @@
+// Registry: open, dropped and closed heaps.
+
 package heap
 
 import (
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/small"
 )
 
 // isOpen reports whether EachOpen calls its function for h.
@@ -49,4 +58,58 @@ func TestHeapLeavesTheRegistryFirst(t *testing.T) {
 	}
 	h.pages.Scavenging.Unlock()
 	closing.Wait()
+}
+
+// A heap that is dropped stays open in the registry, as it keeps its memory. Where owners
+// are watched, the collector takes it.
+func TestDroppedHeaps(t *testing.T) {
+	for _, watched := range []bool{false, true} {
+		restore := func() {}
+		if watched {
+			restore = owners.WatchTo(io.Discard)
+		}
+		name := fmt.Sprint(t.Name(), rand.Uint64())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h := makeHeap(Options{Name: name, Decay: -1})
+			h.Alloc(100, 8, false)
+		}()
+		<-done
+		owners.Collect()
+		var left *Heap
+		EachOpen(func(h *Heap) {
+			if h.pages.Name == name {
+				left = h
+			}
+		})
+		if (left != nil) == watched {
+			t.Errorf("watched: %t, in the registry: %t", watched, left != nil)
+		}
+		if left != nil {
+			left.Close()
+		}
+		restore()
+	}
+}
+
+// The block of a closed heap is no other heap's, whoever has its number now.
+func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 64)
+	number := h.mapID
+	h.Close()
+	if _, _, ok := small.PageWord(small.AddrOf(b), number); ok {
+		t.Error("a heap of the same number would find the block's status")
+	}
+	next := newHeap(t, Options{})
+	if next.mapID != number {
+		t.Fatalf("number %#x was given back, and %#x taken", number, next.mapID)
+	}
+	if next.Owns(b) {
+		t.Error("the next heap owns the block")
+	}
+	if got := next.diagnose("Free", b); !strings.HasPrefix(got, "the memory belongs to no open heap") {
+		t.Errorf("the next heap says that %s", got)
+	}
 }
