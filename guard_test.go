@@ -3,23 +3,21 @@ package freehold_test
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // A heap conforms if FREEHOLD_DEBUG guards all of its blocks, or some.
 func TestHeapConformsWithGuards(t *testing.T) {
-	if !watch.CanGuard || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("no guards or no processes here")
+	if !watch.CanGuard {
+		t.Skip("no guards here")
 	}
 	if os.Getenv("FREEHOLD_DEBUG") != "" {
 		return // this is the child
 	}
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("tests cannot start themselves here")
-	}
+	child.Need(t)
 	modes := []string{"guard", "guard=1/3,profile=500"}
 	if testing.Short() {
 		modes = modes[:1]

@@ -6,7 +6,6 @@ package pages
 
 import (
 	"errors"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -26,17 +25,9 @@ func residentIn(t *testing.T, h *testHeap) (bytes int) {
 
 // When all mappings of the process are locked, the limit bounds the resident memory, and memory
 // still goes back.
-func TestLimitHoldsUnderMlockall(t *testing.T) {
-	if !child.Is(t) {
-		out, errs, err := child.Run(t)
-		switch {
-		case err == nil && strings.Contains(out, "--- SKIP"):
-			t.Skip(out)
-		case err != nil || !strings.Contains(out, "--- PASS"):
-			t.Errorf("%v\n%s%s", err, out, errs)
-		}
-		return
-	}
+func TestLimitHoldsUnderMlockall(t *testing.T) { child.In(t, func() { limitHoldsUnderMlockall(t) }) }
+
+func limitHoldsUnderMlockall(t *testing.T) {
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EPERM) {
 		t.Skip("RLIMIT_MEMLOCK does not let the process lock its memory: ", err)
 	} else if err != nil {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 // smaps returns the name of the mapping that begins at addr and its other lines, by their
@@ -197,7 +199,7 @@ func TestReservationsHaveAPageBehindThem(t *testing.T) {
 // Go's heap needs addresses too, so the first reservation leaves most of them.
 func TestFirstReservationIsAQuarterOfWhatIsLeft(t *testing.T) {
 	skipUnderQEMU(t, "which ignores RLIMIT_AS")
-	inChild(t, func(t *testing.T) {
+	child.In(t, func() {
 		lift := limit(t, unix.RLIMIT_AS, "VmSize", 1<<30)
 		defer lift()
 		// Other goroutines may take a few MiB meanwhile.

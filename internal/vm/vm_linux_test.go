@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 type mapping struct {
@@ -303,22 +304,6 @@ func TestErrnoClasses(t *testing.T) {
 	}
 }
 
-// inChild runs the test in a child process, which calls f.
-func inChild(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	const key = "FREEHOLD_VM_CHILD"
-	if os.Getenv(key) == t.Name() {
-		f(t)
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), key+"="+t.Name())
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("the child: %v\n%s", err, out)
-	}
-}
-
 // statusBytes reads a line of /proc/self/status, such as VmSize.
 func statusBytes(t *testing.T, line string) uint64 {
 	t.Helper()
@@ -346,7 +331,7 @@ func limit(t *testing.T, resource int, line string, more uint64) (lift func()) {
 func TestAddressSpaceLimit(t *testing.T) {
 	skipGoBacked(t)
 	skipUnderQEMU(t, "which ignores RLIMIT_AS")
-	inChild(t, func(t *testing.T) {
+	child.In(t, func() {
 		addr, size := committed(t, 16)
 		fill(addr, size)
 		f := newFile(t, 512<<20)
@@ -385,7 +370,7 @@ func TestAddressSpaceLimit(t *testing.T) {
 func TestDataLimit(t *testing.T) {
 	skipGoBacked(t)
 	skipUnderQEMU(t, "which ignores RLIMIT_DATA")
-	inChild(t, func(t *testing.T) {
+	child.In(t, func() {
 		const size = 128 << 20
 		addr, err := Reserve(size, HugePageBytes)
 		must(t, err)
@@ -416,7 +401,7 @@ func TestDataLimit(t *testing.T) {
 func TestMoveDataLimit(t *testing.T) {
 	skipGoBacked(t)
 	skipUnderQEMU(t, "which ignores RLIMIT_DATA")
-	inChild(t, func(t *testing.T) {
+	child.In(t, func() {
 		const first, size, filled = 32 << 20, 160 << 20, 40 << 20
 		src, err := Reserve(size, HugePageBytes)
 		must(t, err)

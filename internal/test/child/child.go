@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -14,13 +15,33 @@ const variable = "FREEHOLD_TEST_CHILD"
 // Is reports whether this process was started by Run for t.
 func Is(t testing.TB) bool { return os.Getenv(variable) == t.Name() }
 
-// Run runs t in a process of its own, with env added to its environment, and returns the process's
-// standard output and standard error. It skips t on systems without processes, and under an
+// Need skips t if its process cannot start itself: on systems without processes, and under an
 // emulator.
-func Run(t testing.TB, env ...string) (out, errs string, err error) {
+func Need(t testing.TB) {
 	if !starts() {
 		t.Skip("there are no processes here")
 	}
+}
+
+// In runs t in a process of its own, where it calls f. t passes, fails or is skipped as it does
+// there.
+func In(t testing.TB, f func()) {
+	if Is(t) {
+		f()
+		return
+	}
+	switch out, errs, err := Run(t); {
+	case err == nil && strings.Contains(out, "--- SKIP: "+t.Name()):
+		t.Skip(out)
+	case err != nil || !strings.Contains(out, "--- PASS: "+t.Name()):
+		t.Errorf("the child: %v\n%s%s", err, out, errs)
+	}
+}
+
+// Run runs t in a process of its own, with env added to its environment, and returns the process's
+// standard output and standard error. It skips t as Need does.
+func Run(t testing.TB, env ...string) (out, errs string, err error) {
+	Need(t)
 	var said, complained bytes.Buffer
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), variable+"="+t.Name(), noSleep)

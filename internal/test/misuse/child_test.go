@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/watch"
 	"github.com/freehold-go/freehold/track"
 )
@@ -19,7 +20,7 @@ import (
 // Mistakes that may end the process run in a child process. Without a promise the child may do
 // anything but hang.
 func TestPromisesInChildren(t *testing.T) {
-	mayStartChildren(t)
+	child.Need(t)
 	each(t, func(t *testing.T, p program) {
 		h := p.caught.here()
 		if !h.inChild() || h.kind == notPromised && testing.Short() {
@@ -34,7 +35,7 @@ func TestPromisesInChildren(t *testing.T) {
 
 // Each mode of FREEHOLD_DEBUG keeps its promises and reports no twin.
 func TestModes(t *testing.T) {
-	mayStartChildren(t)
+	child.Need(t)
 	if race || asan || modeHere != "" {
 		t.Skip("modes are promised for the plain build")
 	}
@@ -55,7 +56,7 @@ func TestModes(t *testing.T) {
 // The collector runs all the time and overwrites freed memory. The promises hold, and no twin is
 // reported.
 func TestHostileCollector(t *testing.T) {
-	mayStartChildren(t)
+	child.Need(t)
 	if testing.Short() && (race || asan) {
 		t.Skip("slow")
 	}
@@ -70,12 +71,6 @@ const (
 	childVariable = "FREEHOLD_MISUSE"
 	childTimeout  = 5 * time.Minute // longer than a machine may stall
 )
-
-func mayStartChildren(t *testing.T) {
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("the test binary runs under an emulator, and cannot start itself")
-	}
-}
 
 // modeHere is the FREEHOLD_DEBUG mode of this process.
 var modeHere = os.Getenv(modeVariable)

@@ -96,24 +96,6 @@ var programs = []program{
 				*at(b, 0)++
 			}
 		}},
-	{name: "write one byte beyond the end", reports: poisoned,
-		do: func() {
-			b := alloc(newHeap(), 61)
-			*at(b, 61) = 1 // bug: write one byte beyond the end
-		},
-		twin: func() {
-			b := alloc(newHeap(), 61)
-			*at(b, 60) = 1
-		}},
-	{name: "read one byte beyond the end of a large block", reports: poisoned,
-		do: func() {
-			b := alloc(newHeap(), 64<<10)
-			sink = *at(b, 64<<10) // bug: read one byte beyond the end of a large block
-		},
-		twin: func() {
-			b := alloc(newHeap(), 64<<10)
-			sink = *at(b, 64<<10-1)
-		}},
 	{name: "copy beyond the end", reports: sanitizer, inCopy: true,
 		do: func() {
 			b := alloc(newHeap(), 64)
@@ -153,59 +135,6 @@ var programs = []program{
 			b := freehold.Must(freehold.Realloc(h, alloc(h, 64), 5000, 8))
 			sink = *at(b, 4999)
 		}},
-	{name: "read of an arena's block after Reset", reports: poisoned,
-		do: func() {
-			a := arena.New(newHeap(), nil)
-			b := alloc(a, 64)
-			a.Reset()
-			sink = *at(b, 5) // bug: read of an arena's block after Reset
-		},
-		twin: func() {
-			h := newHeap()
-			for range 3 {
-				a := arena.New(h, nil)
-				for i := range 1000 {
-					b := alloc(a, 1+i)
-					sink = *at(b, i)
-					*at(freehold.Must(a.Zeroed(1+i, 1)), i) = 1
-				}
-				m := a.Mark()
-				alloc(a, 100_000)
-				a.Rewind(m)
-				*at(alloc(a, 200_000), 199_999) = 1
-				a.Reset()
-				*at(alloc(a, 9), 8) = 1
-				a.Close()
-				*at(alloc(h, 100_000), 99_999) = 1
-			}
-		}},
-	{name: "write to an arena's block after Rewind", reports: poisoned,
-		do: func() {
-			a := arena.New(newHeap(), nil)
-			alloc(a, 10)
-			m := a.Mark()
-			b := alloc(a, 64)
-			a.Rewind(m)
-			*at(b, 63) = 1 // bug: write to an arena's block after Rewind
-		},
-		twin: func() {
-			a := arena.New(newHeap(), nil)
-			alloc(a, 10)
-			m := a.Mark()
-			b := alloc(a, 64)
-			*at(b, 63) = 1
-			a.Rewind(m)
-			*at(alloc(a, 64), 63) = 1
-		}},
-	{name: "write past an arena's newest block", reports: poisoned,
-		do: func() {
-			b := alloc(arena.New(newHeap(), nil), 60)
-			*at(b, 60) = 1 // bug: write past an arena's newest block
-		},
-		twin: func() {
-			b := alloc(arena.New(newHeap(), nil), 60)
-			*at(b, 59) = 1
-		}},
 	{name: "write to the buffer of a fixed arena", reports: poisoned,
 		do: func() {
 			buf := alloc(newHeap(), 1000)
@@ -219,30 +148,6 @@ var programs = []program{
 			*at(buf, 63) = 1
 			a.Close()
 			*at(buf, 100) = 1
-		}},
-	{name: "read of a block of a Shared after Reset", reports: poisoned,
-		do: func() {
-			s := arena.NewShared(newHeap(), nil)
-			b := alloc(s, 64)
-			s.Reset()
-			s.Trim()
-			sink = *at(b, 5) // bug: read of a block of a Shared after Reset
-		},
-		twin: func() {
-			h := newHeap()
-			for range 3 {
-				s := arena.NewShared(h, nil)
-				for i := range 1000 {
-					b := alloc(s, 1+i)
-					sink = *at(b, i)
-					*at(freehold.Must(s.Zeroed(1+i, 1)), i) = 1
-				}
-				*at(alloc(s, 1<<20), 1<<20-1) = 1
-				s.Reset()
-				*at(alloc(s, 64), 63) = 1
-				s.Close()
-				*at(alloc(h, 100_000), 99_999) = 1
-			}
 		}},
 	{name: "read of a value after Put", reports: poisoned,
 		do: func() {
@@ -284,21 +189,6 @@ var programs = []program{
 			v := freehold.Must(c.Get())
 			v.a = 1
 			c.Put(v)
-		}},
-	{name: "write to the padding behind a value", reports: poisoned,
-		do: func() {
-			b := alloc(pool.NewBlocks(newHeap(), 60, 8, nil), 60)
-			*at(b, 60) = 1 // bug: write to the padding behind a value
-		},
-		twin: func() {
-			p := pool.NewBlocks(newHeap(), 60, 8, nil)
-			var all [100][]byte
-			n, _ := p.GetBatch(all[:])
-			for _, b := range all[:n] {
-				*at(b, 59) = 1
-			}
-			p.PutBatch(all[:n])
-			*at(alloc(p, 60), 59) = 1
 		}},
 	{name: "read after Free, another heap's Close between", reports: poisoned,
 		do: func() {

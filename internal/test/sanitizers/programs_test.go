@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 // A program makes one mistake, on the line that ends with "// bug: " and its name. Its twin does
@@ -60,7 +62,7 @@ func lines(t *testing.T, file string) map[string]string {
 	return all
 }
 
-func child(name string) (output string, err error) {
+func childOf(name string) (output string, err error) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childVariable+"="+name, "GORACE=")
 	out, err := cmd.CombinedOutput()
@@ -69,21 +71,19 @@ func child(name string) (output string, err error) {
 
 // testPrograms runs the programs of a source file and their twins.
 func testPrograms(t *testing.T, file string) {
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("there are no processes here")
-	}
+	child.Need(t)
 	at := lines(t, file)
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := child(p.name)
+			out, err := childOf(p.name)
 			if err == nil || !strings.Contains(out, p.reports) {
 				t.Errorf("%v, want a report with %q:\n%s", err, p.reports, out)
 			}
 			if line := at[p.name]; line == "" || !p.inCopy && !strings.Contains(guilty(out), line) {
 				t.Errorf("the access is at %q, want %q:\n%s", guilty(out), line, out)
 			}
-			if out, err := child(p.name + twinSuffix); err != nil || out != theEnd+"\n" {
+			if out, err := childOf(p.name + twinSuffix); err != nil || out != theEnd+"\n" {
 				t.Errorf("the correct program: %v\n%s", err, out)
 			}
 		})

@@ -4,7 +4,6 @@ package sanitizers
 
 import (
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -33,22 +32,6 @@ func alloc(a freehold.Allocator, size int) []byte { return freehold.Must(a.Alloc
 type counters [100]int
 
 var programs = []program{
-	{name: "a heap's block", reports: race,
-		do: func() {
-			b := alloc(freehold.Default(), 1000)
-			write := func() {
-				for i := range b {
-					b[i] = 1 // bug: a heap's block
-				}
-			}
-			both(write, write)
-		},
-		twin: func() {
-			b := alloc(freehold.Default(), 64)
-			var mu sync.Mutex
-			add := func() { mu.Lock(); defer mu.Unlock(); b[5]++ }
-			both(add, add)
-		}},
 	{name: "a large block", reports: race,
 		do: func() {
 			b := alloc(freehold.Default(), 1<<20)
@@ -109,60 +92,5 @@ var programs = []program{
 					p.Put(v)
 				}
 			})
-		}},
-	{name: "a block after its Free, beside its next owner", reports: race,
-		do: func() {
-			// The detector finds all accesses in this order, or none if it has counted an odd
-			// number of events before them. So the program makes each number from 0 to 7.
-			for events := range 8 {
-				h := freehold.NewHeap(nil)
-				b := alloc(h, 1000)
-				freed := make(chan bool)
-				both(func() {
-					for range events {
-						new(atomic.Int64).Add(1)
-					}
-					h.Free(b)
-					h.Trim() // empties the caches
-					close(freed)
-					for i := range b {
-						b[i] = 1 // bug: a block after its Free, beside its next owner
-					}
-				}, func() {
-					<-freed
-					for range 1000 {
-						if c := alloc(h, 1000); &c[0] == &b[0] {
-							for i := range c {
-								c[i] = 2
-							}
-							return
-						}
-					}
-				})
-			}
-		},
-		twin: func() { // one goroutine frees the other's blocks, and both get them again
-			h := freehold.NewHeap(nil)
-			pass := make(chan []byte)
-			both(func() {
-				for i := range 1000 {
-					b := alloc(h, 1+i)
-					b[i] = 1
-					pass <- b
-					c := freehold.Must(h.Zeroed(1+i, 8))
-					c[i]++
-					h.Free(c)
-				}
-				close(pass)
-			}, func() {
-				for b := range pass {
-					b[0]++
-					h.Free(b)
-					c := alloc(h, len(b))
-					c[0] = 1
-					h.Free(c)
-				}
-			})
-			h.Close()
 		}},
 }
