@@ -86,8 +86,7 @@ type figures struct {
 	golang     goFigures
 	live       int64 // the fewest live bytes of the last cycles
 	pressed    bool  // a goroutine is in waitForGo, and waits are not short
-
-	userLimit, userPercent bool // settings that stay as they are
+	userLimit  bool  // Go's limit stays as it is
 }
 
 // plan is the result of a step.
@@ -101,7 +100,8 @@ type plan struct {
 	spare  int64 // an excess up to this is not worth a wait
 }
 
-// step returns the plan for figures. before is the setting in force.
+// step returns the plan for figures. before is the setting in force. The plan has a GOGC also if the
+// program has set one: settings.set then leaves that alone.
 func step(f figures, before setting) plan {
 	g := f.golang
 	p := plan{setting: before}
@@ -119,11 +119,9 @@ func step(f figures, before setting) plan {
 			p.limit = limit
 		}
 	}
-	if !f.userPercent {
-		percent := percentFor(f.goal(room), room, f.userLimit, g)
-		if percent < 0 || before.percent < 0 || !steady(int64(percent), int64(before.percent)) {
-			p.percent = percent
-		}
+	percent := percentFor(f.goal(room), room, f.userLimit, g)
+	if percent < 0 || before.percent < 0 || !steady(int64(percent), int64(before.percent)) {
+		p.percent = percent
 	}
 	return p
 }

@@ -54,18 +54,17 @@ func (b *Budget) update() {
 	b.settings.note(setting{g.limit, g.percent})
 	b.lives.note(g)
 	f := figures{
-		limit:       limit,
-		headroom:    headroom,
-		offHeap:     offHeap,
-		charged:     charged,
-		others:      b.watch.Others(),
-		goHeap:      b.options.GoHeap,
-		ofPhysical:  b.watch.OfPhysical(),
-		golang:      g,
-		live:        b.lives.least(),
-		pressed:     b.growth.taking > 0 && !pressure.Ahead(now, b.growth.shortUntil),
-		userLimit:   b.settings.userLimit,
-		userPercent: b.settings.userPercent,
+		limit:      limit,
+		headroom:   headroom,
+		offHeap:    offHeap,
+		charged:    charged,
+		others:     b.watch.Others(),
+		goHeap:     b.options.GoHeap,
+		ofPhysical: b.watch.OfPhysical(),
+		golang:     g,
+		live:       b.lives.least(),
+		pressed:    b.growth.taking > 0 && !pressure.Ahead(now, b.growth.shortUntil),
+		userLimit:  b.settings.userLimit,
 	}
 	before := b.settings.current
 	if b.growth.resigned {
