@@ -222,7 +222,7 @@ func TestLimitInTheMiddle(t *testing.T) {
 			t.Errorf("%+v, was %+v", a.Stats(), before)
 		}
 	}
-	if _, err := a.Alloc(1, 1); err.Error() != "freehold: out of memory: a chunk of 1 byte beside 2500 would exceed the arena's limit of 2500" {
+	if _, err := a.Alloc(1, 1); err.Error() != "freehold: out of memory: the arena has 2500 bytes, a chunk of 1 byte more would exceed the limit of 2500" {
 		t.Error(err)
 	}
 	a.Reset()

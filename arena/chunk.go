@@ -229,7 +229,7 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 	if limit := a.options.MaxBytes; limit == 0 {
 		allowed = math.MaxInt
 	} else if allowed = limit - a.reserved; size > allowed {
-		return fmt.Errorf("%w: a chunk of %s beside %d would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), a.reserved, limit)
+		return fmt.Errorf("%w: the arena has %d bytes, a chunk of %s more would exceed the limit of %d", freehold.ErrOutOfMemory, a.reserved, arg.Bytes(size), limit)
 	}
 	alloc := a.parent.Alloc
 	if zeroed && !a.checked {

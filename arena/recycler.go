@@ -80,9 +80,9 @@ type idleArena struct {
 // NewRecycler returns an empty Recycler of arenas over parent, which must outlive
 // it. It panics if parent is nil. Close returns the memory of all idle arenas.
 //
-// A timer closes arenas that have decayed, on its own goroutine. If the parent is
-// an [Arena], which belongs to one goroutine, there is no timer. Any other parent must be safe for
-// concurrent use unless Decay is negative.
+// A timer closes arenas that have decayed, on a goroutine of its own. So the parent must be safe for
+// concurrent use, unless Decay is negative. An [Arena] as the parent belongs to one goroutine: then
+// there is no timer.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	const call = "arena.NewRecycler"
 	arg.NotNil(call, "parent", parent)
@@ -109,9 +109,9 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 }
 
 // Get returns an empty arena with startBytes reserved in one chunk, as by [Arena.Reserve]. The
-// caller owns it until Put or its Close. Of the 64 idle arenas put last, Get returns the last with
-// startBytes of memory, or if none has that, the one put last. Without an idle arena it makes a new
-// one. The error is the parent's, or says that the arena's limit would be exceeded; with startBytes
+// caller owns it until Put or its Close. Get looks at the 64 idle arenas that were put last. It
+// returns the newest one that has startBytes of memory, or else the newest one. If no arena is idle
+// it makes one. The error is the parent's, or says that the arena's limit would be exceeded; with startBytes
 // 0 there is none. It panics if startBytes is negative, and after Close.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
@@ -155,10 +155,10 @@ func (r *Recycler) pop(startBytes int) *Arena {
 }
 
 // Put resets a, which Get returned, and keeps it for a later Get. To stay within MaxBytes it closes
-// the arenas that have been idle longest, or a if a alone exceeds it. The caller must not use a or
-// its blocks afterwards; most uses of an idle arena panic. Put panics if a is nil, did not come
-// from this Recycler or is idle already; of two concurrent Puts of a one panics. For a closed arena
-// it is a no-op.
+// the arenas that have been idle longest, or a itself if it alone exceeds MaxBytes. The caller must
+// not use a or its blocks afterwards; most uses of an idle arena panic. Put panics if a is nil, did
+// not come from this Recycler or is idle already. Of two concurrent Puts of one arena, one panics.
+// For a closed arena Put is a no-op.
 func (r *Recycler) Put(a *Arena) {
 	if a == nil {
 		arg.Panicf("arena.Recycler.Put", "a is nil")

@@ -65,7 +65,7 @@ func (p payer) MayCharge(bytes, slack int) error {
 	return fullError(p.a.node.MayCharge(int64(bytes), int64(slack)))
 }
 
-// Limit returns the lowest limit of the account and of those above it.
+// Limit returns the lowest limit of the account and the accounts above it.
 func (p payer) Limit() int { return int(min(p.a.node.Lowest(), math.MaxInt)) }
 
 // fullError returns a refusal as an error.

@@ -1,7 +1,7 @@
 // Central: the free list behind the per-processor stacks.
 //
-// Chunks with free blocks are on a stack. A full chunk that gets a block back goes on top, so
-// blocks come from few chunks. A batch takes neighbouring blocks.
+// The list of chunks with free blocks is last in, first out. A full chunk that gets a block back is
+// the next to be used, so blocks come from few chunks. A batch takes neighbouring blocks.
 
 package pool
 
@@ -22,8 +22,8 @@ import (
 //
 // Invariants:
 //   - blocks == sum of blocks over chunks, and <= MaxBlocks if there is one
-//   - bytes == sum of the lengths of mem and metadata over chunks, plus those of
-//     spare, and <= MaxBytes if there is one
+//   - bytes == sum of the lengths of mem and metadata over chunks, plus the lengths in spare, and
+//     <= MaxBytes if there is one
 //   - spare is empty if caches == 0
 //   - each block is on a stack, in a cache, moving, retired, live, or its bit in free is set
 //

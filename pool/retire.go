@@ -27,10 +27,10 @@ type retireList struct {
 
 const batchBlocks = 64
 
-// statusOf returns the status of the blocks in a batch, by its number. It differs from the status
-// of at least 252 batches before. So if a block is freed and retired concurrently, and its next
-// owner retires it again, the entry of the first Retire does not free it: it waits for the guards
-// of the second.
+// statusOf returns the status of the blocks in a batch, by its number. No two of 253 batches in a
+// row have the same one. This matters if a block is freed and retired concurrently, and its next
+// owner retires it again: the entry of the first Retire has another status and does not free the
+// block, which waits for the readers of the second.
 func statusOf(batch uint) status {
 	return statusRetired + status(batch%(statusOfCache-statusRetired))
 }
