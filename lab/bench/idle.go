@@ -66,20 +66,3 @@ func (d disturbance) share() float64 {
 func (d disturbance) noisy(limit float64) bool {
 	return d.wall > 0 && float64(d.used) > limit*float64(d.wall)+float64(tickSlack)
 }
-
-// awaitQuiet waits until others leave the machine alone, but not beyond the
-// deadline.
-func awaitQuiet(limit float64, deadline time.Time) {
-	for time.Now().Before(deadline) {
-		from, err := readBusy()
-		if err != nil {
-			return
-		}
-		time.Sleep(min(500*time.Millisecond, time.Until(deadline)))
-		to, err := readBusy()
-		// Half a second shows one tick as two percent: no slack here.
-		if err != nil || between(from, to, nil).share() <= max(limit, 0.03) {
-			return
-		}
-	}
-}

@@ -35,7 +35,7 @@ type Command struct {
 	Rows   []string      `help:"Only peers whose names begin so, for example freehold,c-." placeholder:"NAME"`
 	Rounds int           `help:"Samples of each peer on each load; loads that take gigabytes have one to three." default:"5"`
 	Sample time.Duration `help:"Measured time of one sample." default:"60ms"`
-	Noise  float64       `help:"Percent of a processor that others may use before a sample is taken again." default:"3"`
+	Noise  float64       `help:"Percent of a processor that others may use before a sample is marked as noisy." default:"3"`
 	Full   bool          `help:"All loads: with 100 million live blocks and a buffer of 8 GiB too, and 5 GB of lines instead of 1."`
 	Quick  bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
 	Best   bool          `help:"Compare freehold with the best peer of each load, in one table, with simulated processors."`
@@ -118,9 +118,6 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 	}
 
 	fmt.Fprintf(st.Err, "bench: taking %d samples of %s\n", plan.steps(), cli.Plural(len(plan.benchmarks), "benchmark"))
-	if !plan.blind && !o.Counts {
-		awaitQuiet(plan.limit, time.Now().Add(10*time.Second))
-	}
 	began, done, steps := time.Now(), 0, plan.steps()
 	plan.ticked = func(b *benchmark, p peer) {
 		done++

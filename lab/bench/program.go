@@ -100,7 +100,6 @@ func programs(before string) []*program {
 		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap"},
 		{name: "modernc", what: "modernc.org/memory, under a mutex where several goroutines use it", tags: "peer_modernc", runs: usualLoads},
 		{name: "ristretto", what: "ristretto's z as it is by default: the Go heap, always zeroed", tags: "peer_ristretto", runs: quickLoads},
-		{name: "ristretto-jemalloc", what: "ristretto's z on jemalloc (-tags jemalloc)", tags: "peer_ristretto,jemalloc", cgo: true, needs: "/usr/local/lib/libjemalloc.a", runs: slices.Concat(quickLoads, largeLoads)},
 		{name: "ristretto-allocator", what: "ristretto's z.Allocator, an arena, on the Go heap as by default", tags: "peer_ristretto_allocator", runs: slices.Concat(arenaLoads, []string{"Bump/"})},
 		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, runs: slices.Concat(usualLoads, held)},
 		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", runs: slices.Concat(quickLoads, held)},

@@ -243,8 +243,8 @@ the median of those.
 		fmt.Fprintf(w, "Whether the machine was idle meanwhile was not watched.\n")
 		return
 	}
-	fmt.Fprintf(w, "Other programs used %.1f%% of a processor while samples were taken; %d were taken again,\n%d stayed noisy (marked !).\n",
-		100*r.others.share(), r.retaken, r.noisy)
+	fmt.Fprintf(w, "Other programs used %.1f%% of a processor while samples were taken; %d were noisy (marked !).\n",
+		100*r.others.share(), r.noisy)
 	if r.others.noisy(r.limit) {
 		fmt.Fprintf(w, "NOISY RUN: that is more than %.0f%%; these figures are not worth quoting.\n", 100*r.limit)
 	}

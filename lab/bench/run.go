@@ -21,19 +21,14 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-const (
-	retakes       = 3                // of a noisy sample
-	quietWait     = 3 * time.Second  // before a retake
-	quietTotal    = 45 * time.Second // in one run; then noise is only marked
-	sampleTimeout = 5 * time.Minute  // far beyond any load: a program that takes longer hangs
-)
+// sampleTimeout is far beyond any load: a program that takes longer hangs.
+const sampleTimeout = 5 * time.Minute
 
 // A sample is what one run of a program found.
 type sample struct {
 	*benchfmt.Result
-	round  int
-	others float64 // processors' worth of other programs meanwhile
-	noisy  bool    // too much of that, in every attempt
+	round int
+	noisy bool // other programs used the machine meanwhile
 }
 
 // value returns the figure in a unit as it was told.
@@ -114,13 +109,11 @@ type run struct {
 	blind      bool                   // take samples whatever others do
 	ticked     func(*benchmark, peer) // called after each sample
 
-	cells   map[string]map[string]*cell // by benchmark and peer
-	taken   int
-	retaken int
-	noisy   int
-	others  disturbance // over all samples that were kept
-	took    time.Duration
-	waited  time.Duration
+	cells  map[string]map[string]*cell // by benchmark and peer
+	taken  int
+	noisy  int
+	others disturbance // over all samples
+	took   time.Duration
 }
 
 // steps returns how many samples the plan has.
@@ -164,7 +157,7 @@ func (r *run) do(ctx context.Context) error {
 	return nil
 }
 
-// step takes one sample, again if others were busy meanwhile.
+// step takes one sample.
 func (r *run) step(ctx context.Context, b *benchmark, p peer, round int) {
 	if r.cells[b.name] == nil {
 		r.cells[b.name] = map[string]*cell{}
@@ -182,42 +175,27 @@ func (r *run) step(ctx context.Context, b *benchmark, p peer, round int) {
 	}
 	// The kernel's writing to the disk looks like other programs.
 	judged := !r.blind && b.group.name != "Lines"
-	for attempt := 0; ; attempt++ {
-		before, _ := readBusy()
-		result, cmd, err := take(ctx, p, r.args(b, p))
-		after, _ := readBusy()
-		r.taken++
-		if errors.Is(err, errSkip) || err != nil && ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			c.failed = err.Error()
-			return
-		}
-		d := between(before, after, cmd)
-		s := sample{Result: result, round: round}
-		if !r.blind {
-			s.others = d.share()
-		}
-		_, timed := s.value("ns/op")
-		s.noisy = judged && timed && d.noisy(r.limit)
-		if s.noisy && attempt < retakes && r.waited < quietTotal && ctx.Err() == nil {
-			r.retaken++
-			start := time.Now()
-			awaitQuiet(r.limit, start.Add(quietWait))
-			r.waited += time.Since(start)
-			continue
-		}
-		if s.noisy {
-			r.noisy++
-		}
-		if judged && timed {
-			r.others.used += d.used
-			r.others.wall += d.wall
-		}
-		c.samples = append(c.samples, s)
+	before, _ := readBusy()
+	result, cmd, err := take(ctx, p, r.args(b, p))
+	after, _ := readBusy()
+	r.taken++
+	if errors.Is(err, errSkip) || err != nil && ctx.Err() != nil {
 		return
 	}
+	if err != nil {
+		c.failed = err.Error()
+		return
+	}
+	s := sample{Result: result, round: round}
+	if _, timed := s.value("ns/op"); judged && timed {
+		d := between(before, after, cmd)
+		r.others.used += d.used
+		r.others.wall += d.wall
+		if s.noisy = d.noisy(r.limit); s.noisy {
+			r.noisy++
+		}
+	}
+	c.samples = append(c.samples, s)
 }
 
 // errSkip is a program's own word that it cannot run a benchmark.

@@ -1,4 +1,4 @@
-//go:build peer_goheap || (peer_ristretto && !jemalloc)
+//go:build peer_goheap || peer_ristretto
 
 package alloc
 

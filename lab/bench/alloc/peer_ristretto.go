@@ -1,6 +1,5 @@
-// Peer: ristretto's z.Calloc and z.Free, zeroed whether asked or not.
-//
-// Without the build tag jemalloc z is the Go heap, and Free does nothing.
+// Peer: ristretto's z.Calloc and z.Free as they are by default: the Go heap, zeroed whether asked
+// or not. With its tag jemalloc they are jemalloc by cgo, as the row cgo-jemalloc.
 
 //go:build peer_ristretto
 
@@ -8,12 +7,7 @@ package alloc
 
 import "github.com/dgraph-io/ristretto/v2/z"
 
-var peer = func() string {
-	if z.CallocNoRef(1, "bench") != nil {
-		return "ristretto-jemalloc"
-	}
-	return "ristretto"
-}()
+const peer = "ristretto"
 
 func alloc(n int) (block, error)  { return z.Calloc(n, "bench"), nil }
 func zeroed(n int) (block, error) { return z.Calloc(n, "bench"), nil }
