@@ -1,4 +1,4 @@
-// Fast: Alloc and Free of small blocks without a pin, in assembly.
+// Fast: Alloc and Free from a cache without a pin, in assembly.
 //
 // The assembly is not preempted: see runtime_amd64.go of package pin. When the program starts,
 // package pin checks the assembly's assumptions about the runtime and the compiler. If a check
@@ -75,9 +75,26 @@ const (
 	spareEnds      = small.SpareEnds
 	sentinelStatus = small.SentinelStatus
 	pageShift      = pages.PageShift
+	pageBytes      = pages.PageBytes
+	keptPages      = maxKeptPages
+	largeRun       = pages.LargeRun
+	heapID         = unsafe.Offsetof(Heap{}.pages) + unsafe.Offsetof(pages.Heap{}.ID)
+	spanBase       = unsafe.Offsetof(pages.Span{}.Base)
+	spanPages      = pages.SpanPages
+	spanSize       = unsafe.Offsetof(pages.Span{}.Size)
+	spanOwner      = unsafe.Offsetof(pages.Span{}.Owner)
+	spanKind       = unsafe.Offsetof(pages.Span{}.Kind)
+	spanAlign      = pages.SpanAlign
+	spanSeparate   = unsafe.Offsetof(pages.Span{}.Separate)
+	spanNext       = unsafe.Offsetof(pages.Span{}.Next)
 	countdownExtra = watch.CountdownExtra
 
 	firstBase  = pages.FirstBase
 	firstUsed  = pages.FirstUsed
+	firstPages = pages.FirstPages
 	firstWords = pages.FirstWords
+
+	// The assembly compares Separate and Watched with 0 in one word.
+	_ = -(spanSeparate % 8)
+	_ = -(unsafe.Offsetof(pages.Span{}.Watched) ^ (spanSeparate + 4))
 )

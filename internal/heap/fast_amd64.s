@@ -91,12 +91,12 @@ put: \
 	JMP  put
 
 // CLASS sets R8 to the size BX rounded up to the alignment CX, or to 8 if that is more. It sets DX
-// to the alignment less 1. It jumps to wide for an alignment above 8, and to none for a wrong
-// one or a large block. An alignment of 0 is wide. A size of 0 has class 0, in which no
+// to the alignment less 1. It jumps to large for a large block, to wide for an alignment above 8,
+// and to none for a wrong one. An alignment of 0 is wide. A size of 0 has class 0, in which no
 // cache has a block.
-#define CLASS(wide, none) \
+#define CLASS(large, wide, none) \
 	CMPQ BX, $const_maxSmall \
-	JHI  none \
+	JHI  large \
 	LEAQ -1(CX), DX \
 	CMPQ DX, $8 \
 	JCC  wide \
@@ -196,6 +196,94 @@ tiny: \
 	JLS  done \
 	MOVQ X15, -8(AX)(BX*1)
 
+// RUN finds a kept run for the BX bytes at a multiple of CX, the alignment. It sets R8 to the number
+// of pages and R10 to the span. It jumps to none if the cache has no run, for a wrong alignment or
+// one above a page, and for a block to be cleared. It changes R9 and DX. See keptRuns.find.
+#define RUN(near, far, none) \
+	CMPQ BX, $(const_keptPages*const_pageBytes) \
+	JHI  none \
+	LEAQ -1(CX), DX \
+	CMPQ DX, $const_pageBytes \
+	JCC  none \
+	TESTQ DX, CX \
+	JNE  none \
+	TESTB DIB, DIB \
+	JNE  none \
+	CACHE(AX, R9, near, far) \
+	TESTQ R9, R9 \
+	JEQ  none \
+	LEAQ (const_pageBytes-1)(BX), R8 \
+	SHRQ $const_pageShift, R8 \
+	MOVQ (cache_runs+keptRuns_stacks-8)(R9)(R8*8), R10 \
+	TESTQ R10, R10 \
+	JEQ  none
+
+// TAKERUN allocates the run that RUN found, and sets AX to it. It changes R11. See keptRuns.take.
+#define TAKERUN \
+	MOVQ const_spanNext(R10), R11 \
+	MOVQ R11, (cache_runs+keptRuns_stacks-8)(R9)(R8*8) \
+	MOVQ BX, const_spanSize(R10) \
+	SUBQ R8, (cache_runs+keptRuns_held)(R9) \
+	DECQ (cache_runs+keptRuns_n)(R9) \
+	MOVQ const_spanBase(R10), AX
+
+// SPAN sets span to the span at addr. It jumps to none if there is none. It changes R8 and R11.
+#define SPAN(addr, span, none) \
+	MOVQ addr, R8 \
+	SUBQ freehold·addresses+const_firstBase(SB), R8 \
+	CMPQ R8, freehold·addresses+const_firstUsed(SB) \
+	JAE  none \
+	SHRQ $const_pageShift, R8 \
+	MOVQ freehold·addresses+const_firstPages(SB), R11 \
+	MOVQ (R11)(R8*8), span \
+	TESTQ span, span \
+	JEQ  none
+
+// KEEP frees the large block of size bytes at addr, whose span SPAN has found, to the kept runs of
+// the cache, and returns. It jumps to none if span has no such block, if the block is watched or may
+// otherwise not be kept, if there is no room, and if another goroutine claims the block. The
+// exchange compares the size. It changes R8, R9 and R11 to R13. See freeRunLeaf and Span.Claim.
+#define KEEP(addr, size, span, near, far, room, lost, other, none) \
+	MOVL const_heapID(AX), R11 \
+	CMPL const_spanOwner(span), R11 \
+	JNE  none \
+	CMPB const_spanKind(span), $const_largeRun \
+	JNE  none \
+	CMPB const_spanAlign(span), $const_pageShift \
+	JHI  none \
+	CMPQ const_spanSeparate(span), $0 \
+	JNE  none \
+	CACHE(AX, R9, near, far) \
+	MOVQ const_spanPages(span), R12 \
+	MOVQ (cache_runs+keptRuns_held)(R9), R13 \
+	CMPQ R12, (cache_runs+keptRuns_longest)(R9) \
+	JHI  none \
+	TESTQ R13, R13 \
+	LEAQ (R13)(R12*1), R13 \
+	JEQ  room \
+	CMPQ R13, (cache_runs+keptRuns_most)(R9) \
+	JHI  none \
+room: \
+	MOVQ AX, R11 \
+	MOVQ size, AX \
+	XORL R8, R8 \
+	LOCK \
+	CMPXCHGQ R8, const_spanSize(span) \
+	JNE  lost \
+	CMPQ const_spanBase(span), addr \
+	JNE  other \
+	MOVQ (cache_runs+keptRuns_stacks-8)(R9)(R12*8), R8 \
+	MOVQ R8, const_spanNext(span) \
+	MOVQ span, (cache_runs+keptRuns_stacks-8)(R9)(R12*8) \
+	MOVQ R13, (cache_runs+keptRuns_held)(R9) \
+	INCQ (cache_runs+keptRuns_n)(R9) \
+	RET \
+other: \
+	XCHGQ AX, const_spanSize(span) \
+lost: \
+	MOVQ R11, AX \
+	JMP  none
+
 // GO jumps to the function that f holds.
 #define GO(f) \
 	MOVQ f(SB), DX \
@@ -226,7 +314,7 @@ plain: \
 //
 //	h AX, size BX, align CX, zero DI, at SI -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
-	CLASS(wide, plain)
+	CLASS(run, wide, plain)
 class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
@@ -239,10 +327,16 @@ spare:
 	SPARE(R9, take, plain)
 far:
 	FAR(AX, R9, near, plain)
+run:
+	RUN(nearRun, farRun, plain)
+	TAKERUN
+	BLOCK
+farRun:
+	FAR(AX, R9, nearRun, plain)
 
 // allocCounting is allocFast with COUNT.
 TEXT allocCounting<>(SB), NOSPLIT, $0-0
-	CLASS(wide, plain)
+	CLASS(run, wide, plain)
 class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
@@ -256,13 +350,20 @@ spare:
 	SPARE(R9, take, plain)
 far:
 	FAR(AX, R9, near, plain)
+run:
+	RUN(nearRun, farRun, plain)
+	COUNT(R9, plain)
+	TAKERUN
+	BLOCK
+farRun:
+	FAR(AX, R9, nearRun, plain)
 
 // func(h *Heap, b []byte, at uintptr) bool
 //
 //	h AX, b BX CX DI, at SI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
 	CMPQ CX, $const_maxSmall
-	JHI  plain
+	JHI  run
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	CACHE(AX, R8, near, far)
@@ -270,16 +371,21 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	RET
 full:
 	ROOM(R8, R10, put, plain)
+run:
+	SPAN(BX, R10, plain)
+	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain)
 plain:
 	GO(·inGo+functions_free)
 far:
 	FAR(AX, R8, near, plain)
+farRun:
+	FAR(AX, R9, nearRun, plain)
 
 // func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
 //
 //	h AX, p BX, at SI
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
-	STATE(Heap_mapID(AX), BX, R9, R10, plain)
+	STATE(Heap_mapID(AX), BX, R9, R10, run)
 	CMPW (R9), $const_maxSmall
 	JHI  plain
 	CACHE(AX, R8, near, far)
@@ -287,10 +393,18 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	RET
 full:
 	ROOM(R8, R10, put, plain)
+run:
+	SPAN(BX, R10, plain)
+	MOVQ const_spanSize(R10), CX
+	TESTQ CX, CX
+	JEQ  plain
+	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain)
 plain:
 	GO(·inGo+functions_freePointer)
 far:
 	FAR(AX, R8, near, plain)
+farRun:
+	FAR(AX, R9, nearRun, plain)
 
 DATA fastFunctions<>+functions_Alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)

@@ -5,9 +5,11 @@ package heap
 import (
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/test/pintest"
@@ -179,6 +181,183 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 	if err := c.Verify(func(uintptr) {}); err != nil {
 		t.Error(err)
 	}
+}
+
+// The assembly frees a large block to the kept runs, or leaves everything as it is and goes on in Go.
+func TestAssemblyKeepsRuns(t *testing.T) {
+	h, c, _ := withRuns(t, 64<<10)
+	foreign := alloc(t, newHeap(t, Options{}), 64<<10)
+	free := map[string]func(b []byte){
+		"Free":        func(b []byte) { idle.free(h, b, 0) },
+		"FreePointer": func(b []byte) { idle.freePointer(h, unsafe.Pointer(unsafe.SliceData(b)), 0, 0, 0) },
+	}
+	no := func(*pages.Span) {}
+	for _, tt := range []struct {
+		name string
+		set  func(s *pages.Span) // before the call; undone after it
+		of   func(b []byte) []byte
+		by   string // one of free, or both
+		kept bool
+	}{
+		{"live", no, nil, "", true},
+		{"watched", func(s *pages.Span) { s.Watched = 1 }, nil, "", false},
+		{"with a mapping of its own", func(s *pages.Span) { s.Separate = 1 }, nil, "", false},
+		{"guarded", func(s *pages.Span) { s.Kind = pages.GuardRun }, nil, "", false},
+		{"cut into blocks", func(s *pages.Span) { s.Kind = pages.BlockRun }, nil, "", false},
+		{"claimed", func(s *pages.Span) { s.Size = 0 }, nil, "", false},
+		{"another heap's by now", func(s *pages.Span) { s.Owner++ }, nil, "", false},
+		{"elsewhere by now", func(s *pages.Span) { s.Base += pages.PageBytes }, nil, "", false},
+		{"another heap's", no, func([]byte) []byte { return foreign }, "", false},
+		{"cut short", no, func(b []byte) []byte { return b[:len(b)-1] }, "Free", false},
+		{"too long", no, func(b []byte) []byte { return unsafe.Slice(&b[0], len(b)+1) }, "Free", false},
+		{"from its second page on", no, func(b []byte) []byte { return b[pages.PageBytes:] }, "", false},
+		{"nowhere", no, func([]byte) []byte { return make([]byte, 64<<10) }, "", false},
+		{"in a cache without room", func(*pages.Span) { c.runs.held = c.runs.most }, nil, "", false},
+		{"too long for the cache", func(s *pages.Span) { c.runs.longest = s.Pages() - 1 }, nil, "", false},
+		{"the only run of the cache", func(*pages.Span) { c.runs.most = 1 }, nil, "", true},
+	} {
+		for name, free := range free {
+			if tt.by != "" && tt.by != name {
+				continue
+			}
+			b := alloc(t, h, 64<<10)
+			s := pages.SpanAt(small.AddrOf(b))
+			span, runs := *s, c.runs
+			tt.set(s)
+			set := *s
+			calls, resume := stopInGo()
+			of := b
+			if tt.of != nil {
+				of = tt.of(b)
+			}
+			free(of)
+			kept := c.runs.n > runs.n
+			if *calls == 0 != tt.kept || kept != tt.kept || !kept && *s != set {
+				t.Errorf("%s of a block %s: %d calls went on in Go, %d runs are kept; span %+v, was %+v", name, tt.name, *calls, c.runs.n, *s, set)
+			}
+			resume()
+			if kept {
+				c.runs.most, c.runs.longest = runs.most, runs.longest
+			} else {
+				*s, c.runs = span, runs
+				h.Free(b)
+			}
+			h.check(t)
+			if st := h.Stats(); st.Blocks != 0 || st.LargeBlocks != 0 || st.LargeBytes != 0 {
+				t.Errorf("%s of a block %s: %+v", name, tt.name, st)
+			}
+		}
+	}
+	b := alloc(t, h, 64<<10)
+	s := pages.SpanAt(small.AddrOf(b))
+	h.Free(b)
+	b, _ = h.Alloc(64<<10, 2*pages.PageBytes, false)
+	calls, resume := stopInGo()
+	idle.free(h, b, 0)
+	resume()
+	if *calls != 1 || s.Size != 0 {
+		t.Errorf("%d calls went on in Go for an alignment above a page", *calls)
+	}
+	h.Free(b)
+}
+
+// The assembly allocates a large block from the kept runs, or leaves everything as it is and goes on
+// in Go.
+func TestAssemblyTakesRuns(t *testing.T) {
+	for name, f := range map[string]*functions{"idle": &idle, "counting": &counting} {
+		for _, tt := range []struct {
+			name        string
+			size, align int
+			zero        bool
+			left        int64
+			taken       bool
+		}{
+			{"as long", 64 << 10, 8, false, 1 << 40, true},
+			{"as many pages", 64<<10 - pages.PageBytes + 1, pages.PageBytes, false, 1 << 40, true},
+			{"a page more", 64<<10 + 1, 8, false, 1 << 40, false},
+			{"a page less", 56 << 10, 8, false, 1 << 40, false},
+			{"above all kept runs", maxKeptPages*pages.PageBytes + 64<<10, 8, false, 1 << 40, false},
+			{"of a negative size", -8192, 8, false, 1 << 40, false},
+			{"at a multiple of more than a page", 64 << 10, 2 * pages.PageBytes, false, 1 << 40, false},
+			{"at a multiple of 0", 64 << 10, 0, false, 1 << 40, false},
+			{"at a multiple of 3", 64 << 10, 3, false, 1 << 40, false},
+			{"to be cleared", 64 << 10, 8, true, 1 << 40, false},
+			{"that is an event", 64 << 10, 8, false, 64<<10 - 1, f == &idle},
+			{"before an event", 64 << 10, 8, false, 64 << 10, true},
+		} {
+			h, c, s := withRuns(t, 64<<10)
+			runs := c.runs
+			c.left = tt.left
+			calls, resume := stopInGo()
+			b, err := f.Alloc(h, tt.size, tt.align, tt.zero, 0)
+			resume()
+			left := tt.left
+			if tt.taken && f == &counting {
+				left -= int64(tt.size) + watch.Countdown.Extra.Load()
+			}
+			taken := b != nil
+			if *calls == 0 != tt.taken || taken != tt.taken || !taken && c.runs != runs || c.left != left || err != nil {
+				t.Errorf("%s: a block %s: %d calls went on in Go, %d bytes at %p, error %v; %d bytes left", name, tt.name, *calls, len(b), b, err, c.left)
+			}
+			if taken {
+				if st := h.Stats(); len(b) != tt.size || cap(b) != tt.size || small.AddrOf(b) != s.Base || s.Size != uintptr(tt.size) || c.runs.n != 0 || st.LargeBlocks != 1 {
+					t.Errorf("%s: a block %s: %d bytes at %p of span %+v; %+v", name, tt.name, len(b), b, s, st)
+				}
+				h.Free(b)
+			}
+			h.check(t)
+		}
+	}
+}
+
+// If two goroutines free a large block at once, the locked exchange lets one claim it. No test can
+// make them meet there, so this one looks for the instruction.
+func TestAssemblyClaimsRunsAtomically(t *testing.T) {
+	if !pin.AssemblyRuns() {
+		t.Skip("there is no assembly")
+	}
+	for name, f := range map[string]any{"free": idle.free, "freePointer": idle.freePointer} {
+		var code []byte
+		entry := reflect.ValueOf(f).Pointer()
+		for pc := entry; runtime.FuncForPC(pc).Entry() == entry; pc++ {
+			code = append(code, *(*byte)(vm.Pointer(pc)))
+		}
+		const lock, rexW, cmpxchg = 0xF0, 0x48, "\x0F\xB1"
+		i := strings.Index(string(code), cmpxchg)
+		if i < 2 || code[i-1]&^7 != rexW || code[i-2] != lock {
+			t.Errorf("%s: no locked exchange", name)
+		}
+	}
+}
+
+// withRuns returns a heap with one cache, the cache, and a run of size bytes in it.
+func withRuns(t *testing.T, size int) (h *Heap, c *cache, s *pages.Span) {
+	if !pin.AssemblyRuns() {
+		t.Skip("there is no assembly")
+	}
+	was := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
+	h = newHeap(t, Options{Decay: never})
+	h.Free(alloc(t, h, size)) // makes the cache
+	b := alloc(t, h, size)
+	s = pages.SpanAt(small.AddrOf(b))
+	h.Free(b)
+	h.caches.Each(func(of *cache) { c = of })
+	if c == nil || c.runs.n != 1 {
+		t.Fatal("no run is kept")
+	}
+	return h, c, s
+}
+
+// stopInGo counts the calls that would go on in Go, and ends them, until resume is called.
+func stopInGo() (calls *int, resume func()) {
+	was, calls := inGo, new(int)
+	inGo.functions = functions{
+		func(*Heap, int, int, bool, uintptr) ([]byte, error) { *calls++; return nil, nil },
+		func(*Heap, []byte, uintptr) bool { *calls++; return true },
+		func(*Heap, unsafe.Pointer, uintptr, uintptr, uintptr) bool { *calls++; return true },
+	}
+	return calls, func() { inGo = was }
 }
 
 // countInGo counts the calls that go on in Go.

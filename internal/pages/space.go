@@ -79,6 +79,7 @@ var Addresses Space
 const (
 	FirstBase  = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.Base)
 	FirstUsed  = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.used)
+	FirstPages = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.pages)
 	FirstWords = unsafe.Offsetof(Addresses.First) + unsafe.Offsetof(Addresses.First.pageWords)
 )
 

@@ -47,6 +47,12 @@ type Span struct {
 // SpanBytes is the size of a span, with the layer above's part.
 const SpanBytes = 128
 
+// For the assembly of package heap.
+const (
+	SpanPages = unsafe.Offsetof(Span{}.pages)
+	SpanAlign = unsafe.Offsetof(Span{}.align)
+)
+
 func SpanPtr(addr uintptr) *Span { return (*Span)(vm.Pointer(addr)) }
 func (s *Span) Addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
 func (s *Span) Pages() uintptr   { return s.pages }
