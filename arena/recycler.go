@@ -80,9 +80,9 @@ type idleArena struct {
 // NewRecycler returns an empty Recycler of arenas over parent, which must outlive
 // it. It panics if parent is nil. Close returns the memory of all idle arenas.
 //
-// A timer closes arenas that have decayed, on a goroutine of its own. So the parent must be safe for
-// concurrent use, unless Decay is negative. An [Arena] as the parent belongs to one goroutine: then
-// there is no timer.
+// A timer closes arenas that have decayed, on a goroutine of its own. So the parent must be safe
+// for concurrent use, unless Decay is negative. An [Arena] as the parent belongs to one goroutine:
+// then there is no timer.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	const call = "arena.NewRecycler"
 	arg.NotNil(call, "parent", parent)
@@ -111,8 +111,8 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 // Get returns an empty arena with startBytes reserved in one chunk, as by [Arena.Reserve]. The
 // caller owns it until Put or its Close. Get looks at the 64 idle arenas that were put last. It
 // returns the newest one that has startBytes of memory, or else the newest one. If no arena is idle
-// it makes one. The error is the parent's, or says that the arena's limit would be exceeded; with startBytes
-// 0 there is none. It panics if startBytes is negative, and after Close.
+// it makes one. The error is the parent's, or says that the arena's limit would be exceeded; with
+// startBytes 0 there is none. It panics if startBytes is negative, and after Close.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
 	a := r.pop(startBytes)

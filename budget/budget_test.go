@@ -592,8 +592,8 @@ func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
 	}
 }
 
-// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. During the wait Go's
-// limit is Go's share of the memory, and then it follows the memory that Go holds.
+// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. During the wait
+// Go's limit is Go's share of the memory, and then it follows the memory that Go holds.
 func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
 	f, b := waiting(t, 110*mib, 10*time.Millisecond, nothing)
 	pressed := int64(0)

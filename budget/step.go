@@ -100,8 +100,8 @@ type plan struct {
 	spare  int64 // an excess up to this is not worth a wait
 }
 
-// step returns the plan for figures. before is the setting in force. The plan has a GOGC also if the
-// program has set one: settings.set then leaves that alone.
+// step returns the plan for figures. before is the setting in force. The plan has a GOGC even if
+// the program has set one: settings.set then leaves the program's alone.
 func step(f figures, before setting) plan {
 	g := f.golang
 	p := plan{setting: before}

@@ -27,8 +27,8 @@ func (t *told) round(level Level) (call bool) {
 	return call
 }
 
-// line reports whether a line about a level is due. A rise is due at once. A fall is due when it has
-// lasted fallTime; before that, wait is the rest of the time.
+// line reports whether a line about a level is due. A rise is due at once. A fall is due when it
+// has lasted fallTime; before that, wait is the rest of the time.
 func (t *told) line(level Level, now time.Time) (due bool, wait time.Duration) {
 	if level >= t.logged {
 		t.fell = time.Time{}

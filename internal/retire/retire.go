@@ -43,8 +43,8 @@ func (q *Queue[T]) Add(values ...T) int {
 	return len(q.open)
 }
 
-// Seal closes the open batch and calls [epoch.Domain.Advance]. It reports whether there was one: it is a
-// no-op if no value was added since the last Seal.
+// Seal closes the open batch and calls [epoch.Domain.Advance]. It reports whether there was one: it
+// is a no-op if no value was added since the last Seal.
 func (q *Queue[T]) Seal(d *epoch.Domain) bool {
 	if len(q.open) == 0 {
 		return false
