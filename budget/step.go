@@ -119,8 +119,7 @@ func step(f figures, before setting) plan {
 			p.limit = limit
 		}
 	}
-	percent := percentFor(f.goal(room), room, f.userLimit, g)
-	if percent < 0 || before.percent < 0 || !steady(int64(percent), int64(before.percent)) {
+	if percent := percentFor(f.goal(room), room, f.userLimit, g); !steady(int64(percent), int64(before.percent)) {
 		p.percent = percent
 	}
 	return p
@@ -178,8 +177,8 @@ func (f figures) goal(room int64) int64 {
 	return max(f.golang.live/100*ampleLivePercent, f.limit/100*ampleLimitPercent)
 }
 
-// steady reports whether two values are so close that a change is not worth it. A value of
-// math.MaxInt64, no limit, is close to no other.
+// steady reports whether two values are so close that a change is not worth it. No value is close
+// to math.MaxInt64, no limit, or to -1, no GOGC.
 func steady(now, before int64) bool {
 	return before > 0 && before != math.MaxInt64 && max(now-before, before-now) <= min(now, before)/100*steadyPercent
 }
