@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/chunks"
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
@@ -96,8 +97,12 @@ func (m *model) step(op byte, x, y int) {
 	case 13:
 		m.v.Clip()
 		m.c.Clip()
-		if first := 1 << m.c.first; m.c.Cap() > n+max(4*first, n)/4+first {
-			m.t.Fatalf("capacity %d for %d after Clip", m.c.Cap(), n)
+		blocks := uint(0)
+		for int(chunks.Start(blocks, m.c.first)) < n {
+			blocks++
+		}
+		if want := int(chunks.Start(blocks, m.c.first)); m.c.Cap() != want {
+			m.t.Fatalf("capacity %d for %d after Clip, want %d", m.c.Cap(), n, want)
 		}
 	case 14:
 		if n > 0 {
@@ -151,7 +156,11 @@ func (m *model) rebuild() {
 // follow appends to c what want has more. If memory runs out, all is cut to what c has.
 func (m *model) follow() {
 	for _, e := range m.want[m.c.Len():] {
+		before := m.c.Cap()
 		p, err := m.c.Append(e)
+		if m.c.Cap() != before && m.c.Len() <= before {
+			m.t.Fatalf("Append takes a block for element %d of %d", m.c.Len(), before)
+		}
 		if err != nil {
 			m.mustBeMemory(err)
 			n := m.c.Len()
@@ -186,7 +195,7 @@ func (m *model) verify() {
 	if fault := m.c.check(); fault != "" {
 		m.t.Fatal(fault)
 	}
-	if !slices.Equal(m.v.Slice(), m.want) || m.v.Len() != len(m.want) {
+	if s := m.v.Slice(); !slices.Equal(s, m.want) || cap(s) != len(s) || m.v.Len() != len(m.want) {
 		m.t.Fatalf("the vector has %v, want %v", m.v.Slice(), m.want)
 	}
 	if m.c.Len() != len(m.want) || len(m.held) != len(m.want) {
