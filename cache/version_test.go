@@ -14,33 +14,6 @@ import (
 // ttls has a TTL of each class.
 var ttls = [classes]time.Duration{0, 10 * time.Second, time.Minute, 4 * time.Minute, time.Hour}
 
-// TestVersionsOfTTLClasses: a write with another TTL gives a higher version. CompareAndSet refuses
-// the version before.
-func TestVersionsOfTTLClasses(t *testing.T) {
-	for _, first := range ttls {
-		for _, next := range ttls {
-			c := newCache(t, Options{})
-			for _, ttl := range []time.Duration{next, first, next} { // all segments are open
-				must(0, c.SetTTL(fmt.Append(nil, ttl), make([]byte, 100), ttl))
-			}
-			for i := range 100 {
-				key := fmt.Append(nil, "key ", i)
-				old := must(c.Put(key, Entry{TTL: first}))
-				must(c.Update(key, func(e *Entry, _ bool) Change {
-					e.Value, e.TTL = []byte("new"), next
-					return Store
-				}))
-				if set, _ := c.CompareAndSet(key, old, Entry{}); set {
-					t.Fatalf("%v to %v: version %d is that of the next entry too", first, next, old)
-				}
-				if v := c.versionOf(key); v <= old {
-					t.Fatalf("%v to %v: version %d after %d", first, next, v, old)
-				}
-			}
-		}
-	}
-}
-
 // versionOf returns the version of a key, or 0.
 func (c *Cache) versionOf(key []byte) (v uint64) {
 	c.Peek(key, func(e Entry) { v = e.Version })
@@ -229,6 +202,25 @@ func TestVersionsOfManyRewrites(t *testing.T) {
 	c.Clear()
 	if v := must(c.Put([]byte("k"), Entry{})); v <= last {
 		t.Errorf("version %d after %d", v, last)
+	}
+}
+
+// TestVersionAtAPosition: an item whose position is the version before gets a version of its own.
+func TestVersionAtAPosition(t *testing.T) {
+	c := newCache(t, Options{})
+	k, s := []byte("k"), &c.shards[0]
+	must(0, c.Set(k, nil))
+	v := must(c.Update(k, func(e *Entry, _ bool) Change { // keeps the version at another place
+		e.Flags = 7
+		return Mark
+	}))
+	open := s.open[0][0]
+	next := s.position(open, s.segs.at(open).used)
+	for v < next {
+		v = must(c.Put(k, Entry{Flags: 7}))
+	}
+	if again := must(c.Put(k, Entry{Flags: 7, Value: make([]byte, 100)})); v != next || again <= v {
+		t.Errorf("version %d at position %d, and then %d", v, next, again)
 	}
 }
 
