@@ -323,27 +323,18 @@ func TestBoundsMayBeReached(t *testing.T) {
 	}
 }
 
+// TestClosedAllocatorsPanicOnlyForBlocks of package freehold has the other calls of Blocks.
 func TestCallsAfterClosePanic(t *testing.T) {
 	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	r := freehold.Must(b.Alloc(64, 8))
+	b.Close()
+	wantPanic(t, func() { b.Retire(r) }, "freehold: pool.Blocks.Retire: the pool of 64-byte blocks is closed")
 	p := pool.New[node](alloctest.New(t), nil)
 	n := freehold.Must(p.Get())
-	d := p.NewCache()
-	freehold.Must(d.Get())
-	b.Close()
-	b.Close()
+	c := p.NewCache()
+	freehold.Must(c.Get())
 	p.Close()
-	for name, call := range map[string]func(){
-		"pool.Blocks.Alloc":    func() { b.Alloc(64, 8) },
-		"pool.Blocks.Free":     func() { b.Free(r) },
-		"pool.Blocks.Retire":   func() { b.Retire(r) },
-		"pool.Blocks.Resize":   func() { b.Resize(r, 8) },
-		"pool.Blocks.Reset":    func() { b.Reset() },
-		"pool.Blocks.Trim":     func() { b.Trim() },
-		"pool.Blocks.GetBatch": func() { b.GetBatch([][]byte{nil}) },
-	} {
-		wantPanic(t, call, "freehold: "+name+": the pool of 64-byte blocks is closed")
-	}
+	p.Close()
 	for name, call := range map[string]func(){
 		"pool.Pool.Get":       func() { p.Get() },
 		"pool.Pool.Put":       func() { p.Put(n) },
@@ -353,12 +344,12 @@ func TestCallsAfterClosePanic(t *testing.T) {
 		"pool.Pool.Reset":     func() { p.Reset() },
 		"pool.Pool.Trim":      func() { p.Trim() },
 		"pool.Pool.NewCache":  func() { p.NewCache() },
-		"pool.Cache.Get":      func() { d.Get() },
-		"pool.Cache.Put":      func() { d.Put(n) },
+		"pool.Cache.Get":      func() { c.Get() },
+		"pool.Cache.Put":      func() { c.Put(n) },
 	} {
 		wantPanic(t, call, "freehold: "+name+": the pool of pool_test.node is closed")
 	}
-	d.Close()
+	c.Close()
 }
 
 // A closed pool hands out and takes no block, even if the parent leaves the memory as it
