@@ -75,7 +75,7 @@ var (
 	arenaLoads  = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
 )
 
-// What native/tcmalloc-google and native/crates make.
+// What native/tcmalloc-google and native/peers make.
 const (
 	googleTCMalloc = "/usr/local/lib/libtcmalloc_google.so"
 	mimalloc3      = "/usr/local/lib/libmimalloc3.so"
