@@ -3,7 +3,6 @@
 package heap
 
 import (
-	"bytes"
 	"testing"
 	"time"
 	"unsafe"
@@ -11,6 +10,7 @@ import (
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // makeHeap returns a heap that is ready, as freehold.NewHeap makes one.
@@ -61,21 +61,9 @@ func alloc(t testing.TB, h *Heap, size int) []byte {
 	return b
 }
 
-// fill copies, which takes less than a loop wherever each store is slow: under
-// the race detector and in emulators.
-func fill(b []byte, v byte) {
-	if len(b) == 0 {
-		return
-	}
-	b[0] = v
-	for n := 1; n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
-}
+var fill = poison.FillBytes
 
-func allSet(b []byte, v byte) bool {
-	return len(b) == 0 || b[0] == v && bytes.Equal(b[1:], b[:len(b)-1])
-}
+func allSet(b []byte, v byte) bool { return poison.Other(b, v) < 0 }
 
 var panicOf = panics.Of
 

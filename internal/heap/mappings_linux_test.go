@@ -5,7 +5,6 @@
 package heap_test
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -216,7 +215,7 @@ func TestMappingsRunOut(t *testing.T) {
 			b, err := short{next, hoard, spare}.Zeroed(size, 8)
 			if err != nil && !errors.Is(err, pages.ErrOutOfMemory) {
 				t.Errorf("%d mappings left: %v", spare, err)
-			} else if err == nil && !holdsOnly(b, 0) {
+			} else if err == nil && !heap.AllSet(b, 0) {
 				t.Errorf("%d mappings left: a block of %d bytes is not zero", spare, size)
 			}
 		}
@@ -224,7 +223,7 @@ func TestMappingsRunOut(t *testing.T) {
 		hoard.drop()
 
 		for i, b := range live {
-			if !holdsOnly(b, byte(i)) {
+			if !heap.AllSet(b, byte(i)) {
 				t.Errorf("%d mappings left: block %d of %d bytes has changed", spare, i, len(b))
 			}
 		}
@@ -247,8 +246,5 @@ func TestMappingsRunOut(t *testing.T) {
 	}
 	t.Logf("%d moves refused", movesRefused)
 }
-
-// holdsOnly reports whether each byte of b is c, without Go memory.
-func holdsOnly(b []byte, c byte) bool { return b[0] == c && bytes.Equal(b[1:], b[:len(b)-1]) }
 
 var small []*[3]uintptr // is filled to be freed

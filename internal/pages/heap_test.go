@@ -3,7 +3,6 @@
 package pages
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -149,8 +149,10 @@ func alloc(t testing.TB, h *testHeap, size int) []byte {
 
 func addrOf(b []byte) uintptr               { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 func bytesAt(addr uintptr, size int) []byte { return unsafe.Slice((*byte)(vm.Pointer(addr)), size) }
-func fill(b []byte, v byte)                 { copy(b, bytes.Repeat([]byte{v}, len(b))) }
-func allSet(b []byte, v byte) bool          { return bytes.Count(b, []byte{v}) == len(b) }
+
+var fill = poison.FillBytes
+
+func allSet(b []byte, v byte) bool { return poison.Other(b, v) < 0 }
 
 var panicOf = panics.Of
 

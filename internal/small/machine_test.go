@@ -3,12 +3,12 @@
 package small
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -189,11 +189,6 @@ func (m *machine) restoreEntry(class uint8, e Entry) {
 	c.restoreAll(&m.Heap, []Entry{e})
 }
 
-func fill(b []byte, v byte) {
-	b[0] = v
-	for n := 1; n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
-}
+var fill = poison.FillBytes
 
-func allSet(b []byte, v byte) bool { return b[0] == v && bytes.Equal(b[1:], b[:len(b)-1]) }
+func allSet(b []byte, v byte) bool { return poison.Other(b, v) < 0 }

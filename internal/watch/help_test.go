@@ -3,7 +3,6 @@
 package watch_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
@@ -105,13 +105,9 @@ func at(b []byte, offset, n int) []byte {
 // behind returns n bytes from the end of b on.
 func behind(b []byte, n int) []byte { return at(b, len(b), n) }
 
-func fill(b []byte, v byte) {
-	for i := range b {
-		b[i] = v
-	}
-}
+var fill = poison.FillBytes
 
-func allSet(b []byte, v byte) bool { return bytes.Count(b, []byte{v}) == len(b) }
+func allSet(b []byte, v byte) bool { return poison.Other(b, v) < 0 }
 
 var panicOf = panics.Of
 
