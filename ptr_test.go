@@ -19,40 +19,20 @@ import (
 	"github.com/freehold-go/freehold/track"
 )
 
-func TestReferencesHaveTheSizeThatIsPromised(t *testing.T) {
+func TestTypesOfReferences(t *testing.T) {
 	const word = unsafe.Sizeof(uintptr(0))
-	if n := unsafe.Sizeof(freehold.Ptr[node]{}); n != word {
-		t.Errorf("Ptr: %d bytes", n)
-	}
-	if n := unsafe.Sizeof(freehold.Slice[node]{}); n != 3*word {
-		t.Errorf("Slice: %d bytes", n)
-	}
-	if n := unsafe.Sizeof(freehold.String{}); n != 2*word {
-		t.Errorf("String: %d bytes", n)
-	}
-}
-
-func TestOnlyPtrIsComparable(t *testing.T) {
 	for _, c := range []struct {
-		t    reflect.Type
-		want bool
+		t, other   reflect.Type // other refers to elements of another type
+		size       uintptr
+		comparable bool
 	}{
-		{reflect.TypeFor[freehold.Ptr[node]](), true},
-		{reflect.TypeFor[freehold.Slice[node]](), false},
-		{reflect.TypeFor[freehold.String](), false},
+		{reflect.TypeFor[freehold.Ptr[int]](), reflect.TypeFor[freehold.Ptr[uint]](), word, true},
+		{reflect.TypeFor[freehold.Slice[int]](), reflect.TypeFor[freehold.Slice[uint]](), 3 * word, false},
+		{reflect.TypeFor[freehold.String](), reflect.TypeFor[string](), 2 * word, false},
 	} {
-		if c.t.Comparable() != c.want {
-			t.Errorf("%v is comparable: %t", c.t, !c.want)
+		if c.t.Size() != c.size || c.t.Comparable() != c.comparable || c.t.ConvertibleTo(c.other) {
+			t.Errorf("%v: %d bytes, comparable: %t, converts to %v: %t", c.t, c.t.Size(), c.t.Comparable(), c.other, c.t.ConvertibleTo(c.other))
 		}
-	}
-}
-
-func TestReferencesOfDifferentTypesDoNotConvert(t *testing.T) {
-	if reflect.TypeFor[freehold.Ptr[int]]().ConvertibleTo(reflect.TypeFor[freehold.Ptr[uint]]()) {
-		t.Error("Ptr[int] converts to Ptr[uint]")
-	}
-	if reflect.TypeFor[freehold.Slice[int]]().ConvertibleTo(reflect.TypeFor[freehold.Slice[uint]]()) {
-		t.Error("Slice[int] converts to Slice[uint]")
 	}
 }
 
