@@ -1,4 +1,4 @@
-package intern_test
+package intern
 
 import (
 	"fmt"
@@ -8,31 +8,16 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
-	"github.com/freehold-go/freehold/intern"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
-// set is what Strings and Shared have in common.
-type set interface {
-	Intern(string) (intern.ID, error)
-	InternBytes([]byte) (intern.ID, error)
-	Lookup(string) (intern.ID, bool)
-	LookupBytes([]byte) (intern.ID, bool)
-	Value(intern.ID) string
-	Retain(intern.ID)
-	Release(intern.ID) bool
-	Len() int
-	Stats() intern.Stats
-	Close()
-}
-
 // sets are the constructors of both.
-var sets = map[string]func(freehold.Allocator, *intern.Options) set{
-	"intern.Strings": func(a freehold.Allocator, o *intern.Options) set { return intern.New(a, o) },
-	"intern.Shared":  func(a freehold.Allocator, o *intern.Options) set { return intern.NewShared(a, o) },
+var sets = map[string]func(freehold.Allocator, *Options) subject{
+	"intern.Strings": func(a freehold.Allocator, o *Options) subject { return New(a, o) },
+	"intern.Shared":  func(a freehold.Allocator, o *Options) subject { return NewShared(a, o) },
 }
 
-func forBoth(t *testing.T, f func(t *testing.T, kind string, create func(freehold.Allocator, *intern.Options) set)) {
+func forBoth(t *testing.T, f func(t *testing.T, kind string, create func(freehold.Allocator, *Options) subject)) {
 	for kind, create := range sets {
 		t.Run(kind, func(t *testing.T) { f(t, kind, create) })
 	}
@@ -41,7 +26,7 @@ func forBoth(t *testing.T, f func(t *testing.T, kind string, create func(freehol
 // IDs count from 0 in the order of first sight; strings of every length up to 600 and a
 // large one come back as they were.
 func TestStringsComeBack(t *testing.T) {
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *Options) subject) {
 		s := create(alloctest.New(t), nil)
 		defer s.Close()
 		var all []string
@@ -77,8 +62,8 @@ func TestStringsComeBack(t *testing.T) {
 // Strings that come and go take no more memory in the end.
 func TestChurnTakesNoMore(t *testing.T) {
 	const live, rounds = 500, 40
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
-		s := create(alloctest.New(t), &intern.Options{RefCounts: true})
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *Options) subject) {
+		s := create(alloctest.New(t), &Options{RefCounts: true})
 		defer s.Close()
 		at := 0
 		for round := range rounds {
@@ -86,7 +71,7 @@ func TestChurnTakesNoMore(t *testing.T) {
 				freehold.Must(s.Intern(fmt.Sprint("round ", round, strings.Repeat("y", i%300))))
 				freehold.Must(s.Intern(fmt.Sprint("round ", round, strings.Repeat("y", i%300))))
 			}
-			for id := range intern.ID(s.Stats().IDs) {
+			for id := range ID(s.Stats().IDs) {
 				for s.Stats().Len > 0 && !s.Release(id) {
 				}
 			}
@@ -109,7 +94,7 @@ func TestNothingOnTheGoHeap(t *testing.T) {
 	}
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *Options) subject) {
 		s := create(heap, nil)
 		defer s.Close()
 		b := []byte("0000000000")
@@ -143,10 +128,10 @@ func TestNothingOnTheGoHeap(t *testing.T) {
 
 // Misuse panics and says what was wrong.
 func TestPanics(t *testing.T) {
-	forBoth(t, func(t *testing.T, kind string, create func(freehold.Allocator, *intern.Options) set) {
+	forBoth(t, func(t *testing.T, kind string, create func(freehold.Allocator, *Options) subject) {
 		heap := freehold.NewHeap(nil)
 		defer heap.Close()
-		plain, counted := create(heap, nil), create(heap, &intern.Options{RefCounts: true})
+		plain, counted := create(heap, nil), create(heap, &Options{RefCounts: true})
 		id := freehold.Must(counted.Intern("a"))
 		counted.Release(id)
 		plain.Intern("a")

@@ -108,27 +108,6 @@ func TestFreedRecordsNeedNoMemory(t *testing.T) {
 	}
 }
 
-// Strings of one length from 240 bytes on come, go and come back.
-func TestStringsAboutTheLongestOfARecord(t *testing.T) {
-	s := New(alloctest.New(t), &Options{RefCounts: true})
-	defer s.Close()
-	for n := maxShort - 7; n <= maxShort+9; n++ {
-		v := strings.Repeat("x", n)
-		for range 3 {
-			id := freehold.Must(s.Intern(v))
-			if isLong := s.store.longs > 0; s.Value(id) != v || isLong != (n > maxShort) {
-				t.Errorf("%d bytes: a block of its own %t", n, isLong)
-			}
-			if !s.Release(id) {
-				t.Errorf("%d bytes: a reference is left", n)
-			}
-		}
-		if fault := s.check(); fault != "" {
-			t.Error(fault)
-		}
-	}
-}
-
 // Strings are in all tables of a Shared, so that goroutines seldom wait for each other.
 func TestSharedSpreadsStrings(t *testing.T) {
 	s := NewShared(alloctest.New(t), nil)

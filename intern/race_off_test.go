@@ -1,5 +1,5 @@
 //go:build !race
 
-package intern_test
+package intern
 
 const raceBuild = false

@@ -1,5 +1,5 @@
 //go:build race
 
-package intern_test
+package intern
 
 const raceBuild = true // blocks are on the Go heap
