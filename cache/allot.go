@@ -97,8 +97,8 @@ func (s *shard) ownVersion(n, offset uint32, w *want) shape {
 	return versioned
 }
 
-// begin makes segment n, which is empty, the newest. It is open if the item is not large, and
-// takes the place of the open segment before.
+// begin makes the empty segment n the newest. If the item is large, the segment is sealed. Else it
+// replaces the open segment of the item's queue and TTL class.
 func (s *shard) begin(n uint32, w *want) {
 	s.age = s.nextAge()
 	g := s.segs.at(n)

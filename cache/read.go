@@ -104,7 +104,7 @@ func (c *Cache) count(s *shard, r pinned) pinned {
 func (c *Cache) wasRead(s *shard, r pinned) {
 	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
-		// It fails after a Touch.
+		// No-op if a Touch has set another expiry meanwhile.
 		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL))
 	}
 }

@@ -32,7 +32,7 @@ type shard struct {
 	c     *Cache
 	index cuckoo.Index
 	segs  segments
-	lines atomic.Int32 // of a mean item, which a search prefetches
+	lines atomic.Int32 // cache lines of a mean item: a search prefetches as many
 	loads loads
 
 	mu      sync.Mutex
@@ -85,8 +85,8 @@ func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
 // bytes returns the size of key and value together.
 func (w *write) bytes() int { return len(w.key) + len(w.e.Value) }
 
-// put stores an entry: over the item of old, which is the key's, or in new memory. It returns the
-// entry's version.
+// put stores an entry, and returns its version. old is the key's item, or the zero pinned. If
+// possible, the entry is written over old, and otherwise to new memory.
 func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	if s.index.Buckets() == 0 {
 		return 0, s.noMemory()
@@ -149,7 +149,7 @@ func (s *shard) allotBeside(room *want, old pinned) (at spot, ok bool) {
 	return s.allot(room)
 }
 
-// isAlone reports whether the item of old has an unpinned segment of its own.
+// isAlone reports whether old is an item with an unpinned segment of its own.
 func (s *shard) isAlone(old pinned) bool {
 	if old.at == nil {
 		return false

@@ -8,6 +8,7 @@
 // new segment has the highest age, so its positions are above both. Positions in an older open
 // segment may be lower. An item there carries a version of its own in 8 B, one above the version
 // before.
+//
 // Invariants (check verifies them):
 //   - every version that a shard has given is at most its top, the last position of its newest age
 //   - so the next segment that begins is above all of them

@@ -192,8 +192,8 @@ func (s *shard) putWrite(w *write, room int) (version uint64, err error) {
 	return version, err
 }
 
-// store makes an entry that of its key, in place of the item of old, or of none. It deletes old if
-// the entry has expired already.
+// store stores an entry in place of old, the key's item or the zero pinned. If the entry has a
+// negative TTL, store deletes old.
 //
 // Precondition: the caller locked the shard, and then found old by current.
 func (s *shard) store(w *write, old pinned) (version uint64, err error) {
