@@ -12,15 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// refuse has the system refuse every call of one kind.
-func refuse(refused vm.Op) (restore func()) {
-	return vm.SetFault(func(op vm.Op) error {
-		if op == refused {
-			return syscall.ENOMEM
-		}
-		return nil
-	})
-}
+var refuse = vm.Refuse
 
 // Every public operation meets every failure of every call below it, once and
 // from then on: the error is right, nothing changed, and it works later.

@@ -31,6 +31,7 @@ func testMisuseIsNamed(t *testing.T) {
 	}{
 		{"negative size", func(h *Heap, _, _ []byte) { h.Alloc(-1, 8, false) }, "Heap.Alloc: size -1, want 0 or more"},
 		{"negative size, zeroed", func(h *Heap, _, _ []byte) { h.Alloc(-1, 8, true) }, "Heap.Zeroed: size -1"},
+		{"negative limit", func(*Heap, []byte, []byte) { makeHeap(Options{MaxBytes: -1}) }, "NewHeap: MaxBytes -1, want 0 or more"},
 		{"no power of two", func(h *Heap, _, _ []byte) { h.Alloc(8, 3, false) }, "Heap.Alloc: alignment 3, want a power of two"},
 		{"alignment 0", func(h *Heap, _, _ []byte) { h.Alloc(8, 0, false) }, "alignment 0, want a power of two"},
 		{"negative alignment", func(h *Heap, _, _ []byte) { h.Alloc(8, -8, false) }, "alignment -8, want a power of two"},
@@ -103,12 +104,6 @@ func testMisuseIsNamed(t *testing.T) {
 	}
 	if st := other.Stats(); st.Blocks != 2 {
 		t.Errorf("the other heap has %d blocks, want its 2", st.Blocks)
-	}
-}
-
-func TestNegativeLimit(t *testing.T) {
-	if got := panicOf(func() { makeHeap(Options{MaxBytes: -1}) }); !strings.Contains(got, "NewHeap: MaxBytes -1, want 0 or more") {
-		t.Errorf("panic %q", got)
 	}
 }
 

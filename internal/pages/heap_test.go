@@ -5,7 +5,6 @@ package pages
 import (
 	"errors"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -156,15 +155,7 @@ func allSet(b []byte, v byte) bool { return poison.Other(b, v) < 0 }
 
 var panicOf = panics.Of
 
-// refuse makes the system refuse every call of one kind.
-func refuse(refused vm.Op) (restore func()) {
-	return vm.SetFault(func(op vm.Op) error {
-		if op == refused {
-			return syscall.ENOMEM
-		}
-		return nil
-	})
-}
+var refuse = vm.Refuse
 
 // callsOf counts f's system calls by kind.
 func callsOf(f func()) (calls [vm.NumOps]int) {

@@ -58,6 +58,16 @@ func FailNth(n int, once bool, err error) func(op Op) error {
 	}
 }
 
+// Refuse makes every call of one kind fail with ENOMEM, until restore. For tests.
+func Refuse(refused Op) (restore func()) {
+	return SetFault(func(op Op) error {
+		if op == refused {
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+}
+
 // enter returns the injected error of a call, if any.
 func enter(op Op) error {
 	if f := fault.Load(); f != nil {
