@@ -81,16 +81,21 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 	}
 }
 
-// Bad arguments are refused as they are without a run.
+// Bad arguments panic, though a run of the length is kept.
 func TestRunServesNoBadArguments(t *testing.T) {
-	h := newHeap(t, Options{})
-	o := keeping(t, h, 64<<10, maxKeptPages*pages.PageBytes)
-	for _, tt := range []struct{ size, align int }{{64 << 10, -8}, {64 << 10, 0}, {64 << 10, 3}, {64 << 10, 24}, {-1, 1}, {-8192, 1}, {math.MinInt, 1}} {
-		if got := panicOf(func() { o.Alloc(tt.size, tt.align, false) }); !strings.HasPrefix(got, "freehold: ") {
-			t.Errorf("%d bytes at a multiple of %d: panic %q", tt.size, tt.align, got)
+	for _, kept := range []int{64 << 10, maxKeptPages * pages.PageBytes} {
+		h := newHeap(t, Options{})
+		o := keeping(t, h, kept)
+		for _, tt := range []struct{ size, align int }{{kept, -8}, {kept, 0}, {kept, 3}, {kept, 24}, {-1, 1}, {-8192, 1}, {math.MinInt, 1}} {
+			if got := panicOf(func() { o.Alloc(tt.size, tt.align, false) }); !strings.HasPrefix(got, "freehold: ") {
+				t.Errorf("%d bytes at a multiple of %d: panic %q", tt.size, tt.align, got)
+			}
+			if n := o.kept().Blocks; n != 1 {
+				t.Fatalf("%d runs are kept, want 1", n)
+			}
 		}
+		o.Close()
 	}
-	o.Close()
 }
 
 // A cache that keeps runs of random lengths, beside a model of its stacks. The newest run is kept if
