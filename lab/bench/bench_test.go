@@ -93,6 +93,18 @@ func TestSelection(t *testing.T) {
 	}
 }
 
+// Of an old tree's program only freehold is measured, by the name that it has there.
+func TestBeforeIsFreeholdAlone(t *testing.T) {
+	old := &program{name: "keyed-before", pkg: "keyed", tree: "old", names: []string{"Numbers/op=hit/peer=freehold-map", "Numbers/op=hit/peer=go-map"}}
+	found, err := selection{}.benchmarksOf([]*program{old})
+	if err != nil || len(found) != 1 || len(found[0].peers) != 1 || found[0].peers[0].name != "freehold-map-before" {
+		t.Fatalf("%v, %v", found, err)
+	}
+	if args := (scale{name: "usual"}).args(found[0], found[0].peers[0])[1]; !strings.HasSuffix(args, "/^peer=freehold-map$") {
+		t.Errorf("it is run by %s", args)
+	}
+}
+
 func TestNeeds(t *testing.T) {
 	for _, tt := range []struct {
 		selection
