@@ -94,11 +94,10 @@ type HeapOptions struct {
 // Make one with [NewHeap]. Calls of a zero Heap panic, except Owns, GoodSize and Free
 // of nil.
 type Heap struct {
-	shared bool      // Default or Pages: Close panics
-	h      heap.Heap // last, as pin.New demands
+	h heap.Heap // the only field, as pin.New and heap.Fast demand
 }
 
-const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.h) + unsafe.Sizeof(Heap{}.h)))
+const _ = -(unsafe.Sizeof(Heap{}) ^ unsafe.Sizeof(Heap{}.h))
 
 var defaultHeap = newShared(&HeapOptions{Name: "default"})
 
@@ -140,14 +139,15 @@ func NewHeap(o *HeapOptions) *Heap {
 // newShared returns a heap that is never closed.
 func newShared(o *HeapOptions) *Heap {
 	h := NewHeap(o)
-	h.shared = true
+	h.h.Shared = true
 	return h
 }
 
 // Alloc implements [Allocator]. The error says whether the limit or the
 // operating system refused.
 func (h *Heap) Alloc(size, align int) ([]byte, error) {
-	return heap.Fast.Alloc(&h.h, size, align, false, 0)
+	code := &heap.Fast.Alloc
+	return (*(*func(h *Heap, size, align int, zero bool) ([]byte, error))(unsafe.Pointer(&code)))(h, size, align, false)
 }
 
 // Zeroed implements [Allocator]. It does not clear memory fresh from the operating
@@ -155,7 +155,8 @@ func (h *Heap) Alloc(size, align int) ([]byte, error) {
 // larger run is returned to the system instead. So a large block that is used in part
 // costs only the used part, each time.
 func (h *Heap) Zeroed(size, align int) ([]byte, error) {
-	return heap.Fast.Alloc(&h.h, size, align, true, 0)
+	code := &heap.Fast.Alloc
+	return (*(*func(h *Heap, size, align int, zero bool) ([]byte, error))(unsafe.Pointer(&code)))(h, size, align, true)
 }
 
 // Resize implements [Allocator]. A block up to 32 KiB stays in place if the new
@@ -165,7 +166,10 @@ func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) { return h.h.Resize(b, size) }
 
 // Free implements [Allocator]. It panics if b is not exactly a live block of h.
-func (h *Heap) Free(b []byte) { h.h.Free(b) }
+func (h *Heap) Free(b []byte) {
+	code := &heap.Fast.Free
+	(*(*func(h *Heap, b []byte) bool)(unsafe.Pointer(&code)))(h, b)
+}
 
 // Owns implements [Owner]. It is true for any part of the heap's memory, in use
 // or not.
@@ -197,7 +201,10 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 
 // FreePointer frees the block at p, which Malloc, Calloc or ReallocPointer
 // returned. It panics if p is not a live block. A nil p is a no-op.
-func (h *Heap) FreePointer(p unsafe.Pointer) { h.h.FreePointer(p) }
+func (h *Heap) FreePointer(p unsafe.Pointer) {
+	code := &heap.Fast.FreePointer
+	(*(*func(h *Heap, p unsafe.Pointer) bool)(unsafe.Pointer(&code)))(h, p)
+}
 
 // UsableSize returns the number of usable bytes in the block at p, at least the
 // requested size; 0 for nil. It panics if p is not a live block.
@@ -216,7 +223,7 @@ func (h *Heap) Trim() { h.h.Trim() }
 // still work. Close of [Default] and [Pages] panics, since others may have blocks
 // there.
 func (h *Heap) Close() {
-	if h.shared {
+	if h.h.Shared {
 		arg.Panicf("Heap.Close", "Default and Pages serve the whole process and are never closed")
 	}
 	owners.Closed(h)

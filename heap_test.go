@@ -103,6 +103,29 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 	}
 }
 
+// A nil Heap panics, and does not end the process by a fault.
+func TestNilHeapPanics(t *testing.T) {
+	var none *freehold.Heap
+	for call, f := range map[string]func(){
+		"Alloc":       func() { none.Alloc(64, 8) },
+		"Alloc large": func() { none.Alloc(64<<10, 8) },
+		"Zeroed":      func() { none.Zeroed(64, 8) },
+		"Free":        func() { none.Free(make([]byte, 64)) },
+		"Free large":  func() { none.Free(make([]byte, 64<<10)) },
+		"FreePointer": func() { none.FreePointer(unsafe.Pointer(new(int))) },
+		"Malloc":      func() { none.Malloc(64) },
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, "nil pointer") {
+					t.Errorf("%s: panic %s", call, got)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
 // C programs rely on realloc's result being aligned for any type.
 func TestReallocPointerAlignsAsMallocDoes(t *testing.T) {
 	freehold.NeedsPlainBlocks(t)

@@ -32,12 +32,12 @@ func (h *Heap) Tick() { h.tick() }
 type PlainAdapter struct{ Adapter }
 
 func (a PlainAdapter) Alloc(size, align int) ([]byte, error) {
-	return inGo.Alloc(a.Heap, size, align, false, 0)
+	return inGo.alloc(a.Heap, size, align, false)
 }
 func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) {
-	return inGo.Alloc(a.Heap, size, align, true, 0)
+	return inGo.alloc(a.Heap, size, align, true)
 }
-func (a PlainAdapter) Free(b []byte) { inGo.free(a.Heap, b, 0) }
+func (a PlainAdapter) Free(b []byte) { inGo.free(a.Heap, b) }
 
 var (
 	pinned     = functions{allocPinned, freePinned, freePointerPinned}

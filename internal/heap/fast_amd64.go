@@ -19,7 +19,7 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// idle and counting have the functions of fast_amd64.s. They differ in Alloc: counting.Alloc counts
+// idle and counting have the functions of fast_amd64.s. They differ in Alloc: counting.alloc counts
 // down to the next watched block. A function that cannot finish jumps to its counterpart in inGo.
 var idle, counting functions
 
@@ -29,14 +29,14 @@ func inAssembly(inGo functions) functions {
 	return idle
 }
 
-// countInAssembly switches the countdown of Alloc's fast path on or off. A func is one word, so
-// other goroutines may call Fast.Alloc meanwhile.
+// countInAssembly switches the countdown of Alloc's fast path on or off. Only the code's address
+// differs, so other goroutines may call Fast.Alloc meanwhile.
 func countInAssembly(on bool) {
-	to := &idle
+	to := idle.alloc
 	if on {
-		to = &counting
+		to = counting.alloc
 	}
-	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&Fast.Alloc)), *(*unsafe.Pointer)(unsafe.Pointer(&to.Alloc)))
+	atomic.StoreUintptr(&Fast.Alloc[0], closureOf(to)[0])
 }
 
 // cleared has the function to which the assembly jumps to clear a block of more than 64 bytes.

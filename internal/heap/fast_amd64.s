@@ -1,13 +1,19 @@
 // Alloc and Free without a pin: see fast_amd64.go.
 //
 // The functions follow Go's calling convention: arguments are in registers and the goroutine is in
-// R14. They ignore at, and no caller uses the result of a free. When a function jumps to a Go
-// function, the arguments are in their registers.
+// R14. No caller uses the result of a free. When a function jumps to a Go function, the arguments
+// are in their registers.
 
 //go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"
+
+// HEAP jumps to none if the heap is nil: only Go turns a fault this far from address 0 into a
+// panic.
+#define HEAP(none) \
+	TESTQ AX, AX \
+	JEQ  none
 
 // CACHE sets cache to the cache of this processor, or to 0 in a zero Heap. For a processor beyond
 // the first slots it jumps to far. The code at far is FAR.
@@ -196,9 +202,10 @@ tiny: \
 	JLS  done \
 	MOVQ X15, -8(AX)(BX*1)
 
-// RUN finds a kept run for the BX bytes at a multiple of CX, the alignment. It sets R8 to the number
-// of pages and R10 to the span. It jumps to none if the cache has no run, for a wrong alignment or
-// one above a page, and for a block to be cleared. It changes R9 and DX. See keptRuns.find.
+// RUN finds a kept run for the BX bytes at a multiple of CX, the alignment. It sets R8 to the
+// number of pages and R10 to the span. It jumps to none if the cache has no run, for a wrong
+// alignment or one above a page, and for a block to be cleared. It changes R9 and DX. See
+// keptRuns.find.
 #define RUN(near, far, none) \
 	CMPQ BX, $(const_keptPages*const_pageBytes) \
 	JHI  none \
@@ -240,8 +247,8 @@ tiny: \
 	JEQ  none
 
 // KEEP frees the large block of size bytes at addr, whose span SPAN has found, to the kept runs of
-// the cache, and returns. It jumps to none if span has no such block, if the block is watched or may
-// otherwise not be kept, if there is no room, and if another goroutine claims the block. The
+// the cache, and returns. It jumps to none if span has no such block, if the block is watched or
+// may otherwise not be kept, if there is no room, and if another goroutine claims the block. The
 // exchange compares the size. It changes R8, R9 and R11 to R13. See freeRunLeaf and Span.Claim.
 #define KEEP(addr, size, span, near, far, room, lost, other, none) \
 	MOVL const_heapID(AX), R11 \
@@ -308,12 +315,13 @@ done: \
 many: \
 	GO(·cleared) \
 plain: \
-	GO(·inGo+functions_Alloc)
+	GO(·inGo+functions_alloc)
 
-// func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
+// func(h *Heap, size, align int, zero bool) ([]byte, error)
 //
-//	h AX, size BX, align CX, zero DI, at SI -> AX BX CX, DI SI
+//	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
+	HEAP(plain)
 	CLASS(run, wide, plain)
 class:
 	CACHE(AX, R9, near, far)
@@ -336,6 +344,7 @@ farRun:
 
 // allocCounting is allocFast with COUNT.
 TEXT allocCounting<>(SB), NOSPLIT, $0-0
+	HEAP(plain)
 	CLASS(run, wide, plain)
 class:
 	CACHE(AX, R9, near, far)
@@ -358,10 +367,11 @@ run:
 farRun:
 	FAR(AX, R9, nearRun, plain)
 
-// func(h *Heap, b []byte, at uintptr) bool
+// func(h *Heap, b []byte) bool
 //
-//	h AX, b BX CX DI, at SI
+//	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
+	HEAP(plain)
 	CMPQ CX, $const_maxSmall
 	JHI  run
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
@@ -381,10 +391,11 @@ far:
 farRun:
 	FAR(AX, R9, nearRun, plain)
 
-// func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
+// func(h *Heap, p unsafe.Pointer) bool
 //
-//	h AX, p BX, at SI
+//	h AX, p BX
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
+	HEAP(plain)
 	STATE(Heap_mapID(AX), BX, R9, R10, run)
 	CMPW (R9), $const_maxSmall
 	JHI  plain
@@ -406,12 +417,12 @@ far:
 farRun:
 	FAR(AX, R9, nearRun, plain)
 
-DATA fastFunctions<>+functions_Alloc(SB)/8, $allocFast<>(SB)
+DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA fastFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
 GLOBL fastFunctions<>(SB), RODATA, $functions__size
 
-DATA countingFunctions<>+functions_Alloc(SB)/8, $allocCounting<>(SB)
+DATA countingFunctions<>+functions_alloc(SB)/8, $allocCounting<>(SB)
 DATA countingFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA countingFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
 GLOBL countingFunctions<>(SB), RODATA, $functions__size

@@ -19,8 +19,7 @@ import (
 
 // Functions in Go are called if and only if assembly cannot run.
 func TestAssemblyRunsIfItCan(t *testing.T) {
-	code := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
-	if inGo := code(Fast.free) == code(inGo.free); inGo == pin.AssemblyRuns() {
+	if inGo := Fast.Free == closureOf(inGo.free); inGo == pin.AssemblyRuns() {
 		t.Errorf("functions in Go run: %t; assembly can: %t", inGo, !inGo)
 	}
 }
@@ -32,13 +31,13 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 		h := newHeap(t, Options{})
 		was := inGo
 		t.Cleanup(func() { inGo = was })
-		inGo.Alloc = func(*Heap, int, int, bool, uintptr) ([]byte, error) { slow("alloc"); return nil, nil }
-		inGo.free = func(*Heap, []byte, uintptr) bool { slow("free"); return true }
-		inGo.freePointer = func(*Heap, unsafe.Pointer, uintptr, uintptr, uintptr) bool { slow("freePointer"); return true }
+		inGo.alloc = func(*Heap, int, int, bool) ([]byte, error) { slow("alloc"); return nil, nil }
+		inGo.free = func(*Heap, []byte) bool { slow("free"); return true }
+		inGo.freePointer = func(*Heap, unsafe.Pointer) bool { slow("freePointer"); return true }
 		return pintest.Slots{
 			Fill: func() {
-				if b, err := was.Alloc(h, size, 8, false, 0); err == nil {
-					was.free(h, b, 0)
+				if b, err := was.alloc(h, size, 8, false); err == nil {
+					was.free(h, b)
 				}
 			},
 			Serve: func(slot int) bool {
@@ -46,12 +45,12 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 				if e, _ := c.Peek(class); e.Addr == 0 {
 					return false
 				}
-				if b, _ := idle.Alloc(h, size, 8, false, 0); b != nil {
+				if b, _ := idle.alloc(h, size, 8, false); b != nil {
 					h.Free(b)
 				}
 				left := c.left
 				c.left = 1 << 40 // no sample is due
-				if b, _ := counting.Alloc(h, size, 8, false, 0); b != nil {
+				if b, _ := counting.alloc(h, size, 8, false); b != nil {
 					h.FreePointer(unsafe.Pointer(&b[0]))
 				}
 				c.left = left
@@ -69,12 +68,12 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so the heap has one cache
 	h := newHeap(t, Options{Decay: never})
 	ofHeap := func() *cache { return h.caches.Value(0) }
-	alloc := func(f *functions, zero bool) []byte { b, _ := f.Alloc(h, 64, 8, zero, 0); return b }
+	alloc := func(f *functions, zero bool) []byte { b, _ := f.alloc(h, 64, 8, zero); return b }
 	t.Run("heap", func(t *testing.T) {
-		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.free(h, b, 0) })
+		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.free(h, b) })
 	})
 	t.Run("pointers", func(t *testing.T) {
-		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.freePointer(h, unsafe.Pointer(&b[0]), 0, 0, 0) })
+		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.freePointer(h, unsafe.Pointer(&b[0])) })
 	})
 }
 
@@ -188,8 +187,8 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 	h, c, _ := withRuns(t, 64<<10)
 	foreign := alloc(t, newHeap(t, Options{}), 64<<10)
 	free := map[string]func(b []byte){
-		"Free":        func(b []byte) { idle.free(h, b, 0) },
-		"FreePointer": func(b []byte) { idle.freePointer(h, unsafe.Pointer(unsafe.SliceData(b)), 0, 0, 0) },
+		"Free":        func(b []byte) { idle.free(h, b) },
+		"FreePointer": func(b []byte) { idle.freePointer(h, unsafe.Pointer(unsafe.SliceData(b))) },
 	}
 	no := func(*pages.Span) {}
 	for _, tt := range []struct {
@@ -253,7 +252,7 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 	h.Free(b)
 	b, _ = h.Alloc(64<<10, 2*pages.PageBytes, false)
 	calls, resume := stopInGo()
-	idle.free(h, b, 0)
+	idle.free(h, b)
 	resume()
 	if *calls != 1 || s.Size != 0 {
 		t.Errorf("%d calls went on in Go for an alignment above a page", *calls)
@@ -289,7 +288,7 @@ func TestAssemblyTakesRuns(t *testing.T) {
 			runs := c.runs
 			c.left = tt.left
 			calls, resume := stopInGo()
-			b, err := f.Alloc(h, tt.size, tt.align, tt.zero, 0)
+			b, err := f.alloc(h, tt.size, tt.align, tt.zero)
 			resume()
 			left := tt.left
 			if tt.taken && f == &counting {
@@ -353,9 +352,9 @@ func withRuns(t *testing.T, size int) (h *Heap, c *cache, s *pages.Span) {
 func stopInGo() (calls *int, resume func()) {
 	was, calls := inGo, new(int)
 	inGo.functions = functions{
-		func(*Heap, int, int, bool, uintptr) ([]byte, error) { *calls++; return nil, nil },
-		func(*Heap, []byte, uintptr) bool { *calls++; return true },
-		func(*Heap, unsafe.Pointer, uintptr, uintptr, uintptr) bool { *calls++; return true },
+		func(*Heap, int, int, bool) ([]byte, error) { *calls++; return nil, nil },
+		func(*Heap, []byte) bool { *calls++; return true },
+		func(*Heap, unsafe.Pointer) bool { *calls++; return true },
 	}
 	return calls, func() { inGo = was }
 }
@@ -365,14 +364,14 @@ func countInGo(t *testing.T) *int {
 	was, calls := inGo, new(int)
 	t.Cleanup(func() { inGo = was })
 	inGo.functions = functions{
-		func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
+		func(h *Heap, size, align int, zero bool) ([]byte, error) {
 			*calls++
-			return was.Alloc(h, size, align, zero, at)
+			return was.alloc(h, size, align, zero)
 		},
-		func(h *Heap, b []byte, at uintptr) bool { *calls++; return was.free(h, b, at) },
-		func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
+		func(h *Heap, b []byte) bool { *calls++; return was.free(h, b) },
+		func(h *Heap, p unsafe.Pointer) bool {
 			*calls++
-			return was.freePointer(h, p, 0, 0, at)
+			return was.freePointer(h, p)
 		},
 	}
 	return calls

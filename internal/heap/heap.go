@@ -82,6 +82,7 @@ type Heap struct {
 	refused   atomic.Uint64 // requests that got no block
 	countedAt atomic.Int64  // when worthADrain last counted, in nanoseconds of Unix time
 	number    uint64        // in registry
+	Shared    bool          // it serves the whole process: package freehold does not close it
 	ticks     uint32        // so far
 	drained   uint32        // the value of ticks at the last drain by a tick
 	watch     watch.Heap    // the watched blocks

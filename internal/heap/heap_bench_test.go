@@ -57,17 +57,17 @@ func pairPlain(b *testing.B) {
 	for _, zero := range []bool{false, true} {
 		b.Run(fmt.Sprintf("call=Free/zero=%t", zero), func(b *testing.B) {
 			for b.Loop() {
-				p, _ := inGo.Alloc(h, 64, 8, zero, 0)
+				p, _ := inGo.alloc(h, 64, 8, zero)
 				p[0] = 1
-				inGo.free(h, p, 0)
+				inGo.free(h, p)
 			}
 		})
 	}
 	b.Run("call=FreePointer", func(b *testing.B) {
 		for b.Loop() {
-			p, _ := inGo.Alloc(h, 64, 8, false, 0)
+			p, _ := inGo.alloc(h, 64, 8, false)
 			p[0] = 1
-			inGo.freePointer(h, unsafe.Pointer(&p[0]), 0, 0, 0)
+			inGo.freePointer(h, unsafe.Pointer(&p[0]))
 		}
 	})
 }

@@ -23,14 +23,21 @@ import (
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
 func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
-	return Fast.Alloc(h, size, align, zero, 0)
+	code := &Fast.Alloc
+	return (*(*func(h *Heap, size, align int, zero bool) ([]byte, error))(unsafe.Pointer(&code)))(h, size, align, zero)
 }
 
 // Free takes back a block.
-func (h *Heap) Free(b []byte) { Fast.free(h, b, 0) }
+func (h *Heap) Free(b []byte) {
+	code := &Fast.Free
+	(*(*func(h *Heap, b []byte) bool)(unsafe.Pointer(&code)))(h, b)
+}
 
 // FreePointer frees the block at p. It is a no-op if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) { Fast.freePointer(h, p, 0, 0, 0) }
+func (h *Heap) FreePointer(p unsafe.Pointer) {
+	code := &Fast.FreePointer
+	(*(*func(h *Heap, p unsafe.Pointer) bool)(unsafe.Pointer(&code)))(h, p)
+}
 
 // Resize changes a block's size where that needs no copy.
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
@@ -46,20 +53,20 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	return h.resize(call, b, size)
 }
 
-// functions are the calls of one kind: leaves, pinned functions or assembly. Package pin requires
-// four words of arguments and then at. Callers pass 0 for at. A pinned function enters a slot and
-// passes it to the leaf as at. If that leaf misses, its slow path returns nil or false at once, and
-// the pinned function does the work after it has left the slot.
+// functions are the calls of one kind: leaves, pinned functions or assembly. A leaf has another
+// argument, at: see pin.Unpinned. A pinned function enters a slot and passes it to the leaf as at.
+// If that leaf misses, its slow path returns nil or false at once, and the pinned function does the
+// work after it has left the slot.
 type functions struct {
-	Alloc       func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
-	free        func(h *Heap, b []byte, at uintptr) bool
-	freePointer func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
+	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
+	free        func(h *Heap, b []byte) bool
+	freePointer func(h *Heap, p unsafe.Pointer) bool
 }
 
 // runFunctions are the calls for large blocks, which return nil or false if they miss.
 type runFunctions struct {
-	allocRun func(h *Heap, size, align int, _, at uintptr) unsafe.Pointer
-	freeRun  func(h *Heap, addr uintptr, size int, _, at uintptr) bool
+	allocRun func(h *Heap, size, align int) unsafe.Pointer
+	freeRun  func(h *Heap, addr uintptr, size int) bool
 }
 
 // inGo has the leaves where package pin can call them, or else the pinned functions.
@@ -68,35 +75,41 @@ var inGo struct {
 	runFunctions
 }
 
-// Fast has the functions in use: assembly where it runs, or else inGo. Fast.Alloc is exported
-// because package freehold's Alloc is inlined only if it calls Fast.Alloc directly.
-var Fast functions
+// Fast has the functions in use: assembly where it runs, or else inGo. Each is a closure. A func
+// value is the address of a closure, here a constant, so a call loads one word less than the call
+// of a func variable. Package freehold makes func values of Fast itself, so that its methods are
+// inlined. Their receiver is its own Heap, of which this package's is the first field.
+var Fast struct{ Alloc, Free, FreePointer closure }
+
+// closure has the words of a closure: the address of the code, and for a leaf what package pin
+// adds.
+type closure [2]uintptr
+
+// closureOf returns the closure of f, which has at most two words.
+func closureOf[F any](f F) closure { return **(**closure)(unsafe.Pointer(&f)) }
 
 func init() {
 	inGo.functions = functions{
-		Alloc:       pin.Unpinned(returningSlice(allocLeaf), returningSlice(allocMissed), allocPinned),
+		alloc:       pin.Unpinned(allocLeaf, allocMissed, allocPinned),
 		free:        pin.Unpinned(freeLeaf, freeMissed, freePinned),
 		freePointer: pin.Unpinned(freePointerLeaf, freePointerMissed, freePointerPinned),
 	}
 	inGo.runFunctions = runFunctions{
-		allocRun: pin.Unpinned(allocRunLeaf, allocRunPinned, allocRunPinned),
-		freeRun:  pin.Unpinned(freeRunLeaf, freeRunPinned, freeRunPinned),
+		allocRun: pin.Unpinned(allocRunLeaf, allocRunLeaf, allocRunPinned),
+		freeRun:  pin.Unpinned(freeRunLeaf, freeRunLeaf, freeRunPinned),
 	}
-	Fast = inAssembly(inGo.functions)
+	f := inAssembly(inGo.functions)
+	Fast.Alloc, Fast.Free, Fast.FreePointer = closureOf(f.alloc), closureOf(f.free), closureOf(f.freePointer)
 	watch.OnChange(func(counting bool) {
 		countInAssembly(counting)
 		EachOpen(func(h *Heap) { h.restartCountdowns() })
 	})
 }
 
-// returningSlice returns f as a function that returns a slice in place of the first three results.
-// Both use the same registers. A leaf does not make the slice itself: unsafe.Slice has a check
-// that, without optimizations (-N), takes more stack than a leaf may use, and a slice header would
-// go through memory.
-func returningSlice(f func(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error)) func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
-	return *(*func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error))(unsafe.Pointer(&f))
-}
-
+// allocLeaf returns a slice in three results, which use the same registers. It does not make the
+// slice itself: unsafe.Slice has a check that, without optimizations (-N), takes more stack than a
+// leaf may use, and a slice header would go through memory.
+//
 //go:nosplit
 //go:noinline
 //go:nocheckptr
@@ -219,7 +232,7 @@ func allocMissed(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Poin
 
 func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
 	if size > small.MaxSize {
-		if p := inGo.allocRun(h, size, align, 0, 0); p != nil {
+		if p := inGo.allocRun(h, size, align); p != nil {
 			return h.cleared(p, size, zero), nil
 		}
 	}
@@ -231,7 +244,7 @@ func freeMissed(h *Heap, b []byte, at uintptr) bool {
 	if pin.Held(at) {
 		return false
 	}
-	if len(b) <= small.MaxSize || !inGo.freeRun(h, small.AddrOf(b), len(b), 0, 0) {
+	if len(b) <= small.MaxSize || !inGo.freeRun(h, small.AddrOf(b), len(b)) {
 		h.freeSlow(b)
 	}
 	return true
@@ -244,7 +257,7 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	}
 	addr := uintptr(p)
 	s := pages.Addresses.First.Span(addr)
-	if p != nil && (s == nil || !inGo.freeRun(h, addr, int(s.Size), 0, 0)) {
+	if p != nil && (s == nil || !inGo.freeRun(h, addr, int(s.Size))) {
 		h.freePointerSlow(p)
 	}
 	return true
@@ -252,7 +265,7 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 
 // The functions that hold a slot by a pin, or by a lock: see package pin.
 
-func allocPinned(h *Heap, size, align int, zero bool, _ uintptr) ([]byte, error) {
+func allocPinned(h *Heap, size, align int, zero bool) ([]byte, error) {
 	slot := h.caches.Enter()
 	p, _, _, _ := allocLeaf(h, size, align, zero, uintptr(slot))
 	h.caches.Leave(slot)
@@ -262,28 +275,28 @@ func allocPinned(h *Heap, size, align int, zero bool, _ uintptr) ([]byte, error)
 	return h.allocMissed(size, align, zero)
 }
 
-func freePinned(h *Heap, b []byte, _ uintptr) bool {
+func freePinned(h *Heap, b []byte) bool {
 	slot := h.caches.Enter()
 	done := freeLeaf(h, b, uintptr(slot))
 	h.caches.Leave(slot)
 	return done || freeMissed(h, b, pin.None)
 }
 
-func freePointerPinned(h *Heap, p unsafe.Pointer, _, _, _ uintptr) bool {
+func freePointerPinned(h *Heap, p unsafe.Pointer) bool {
 	slot := h.caches.Enter()
 	done := freePointerLeaf(h, p, 0, 0, uintptr(slot))
 	h.caches.Leave(slot)
 	return done || freePointerMissed(h, p, 0, 0, pin.None)
 }
 
-func allocRunPinned(h *Heap, size, align int, _, _ uintptr) unsafe.Pointer {
+func allocRunPinned(h *Heap, size, align int) unsafe.Pointer {
 	slot := h.caches.Enter()
 	p := allocRunLeaf(h, size, align, 0, uintptr(slot))
 	h.caches.Leave(slot)
 	return p
 }
 
-func freeRunPinned(h *Heap, addr uintptr, size int, _, _ uintptr) bool {
+func freeRunPinned(h *Heap, addr uintptr, size int) bool {
 	slot := h.caches.Enter()
 	done := freeRunLeaf(h, addr, size, 0, uintptr(slot))
 	h.caches.Leave(slot)

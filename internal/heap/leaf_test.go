@@ -17,7 +17,9 @@ func TestLeavesTakeNoPins(t *testing.T) {
 // eachPath runs a test with assembly, where it runs, with leaves, and with pins. f is what
 // Alloc and Free call.
 func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
-	t.Run("called", func(t *testing.T) { test(t, &Fast) })
+	t.Run("called", func(t *testing.T) {
+		test(t, &functions{alloc: (*Heap).Alloc, free: func(h *Heap, b []byte) bool { h.Free(b); return true }})
+	})
 	t.Run("in Go", func(t *testing.T) { test(t, &inGo.functions) })
 	t.Run("pinned", func(t *testing.T) {
 		Pin(t)
@@ -41,12 +43,12 @@ func TestEachPathCountsBlocks(t *testing.T) {
 		use := func() {
 			want = 0
 			for _, size := range countedSizes {
-				b, err := f.Alloc(h, size, 8, true, 0)
+				b, err := f.alloc(h, size, 8, true)
 				if err != nil || !allSet(b, 0) {
 					t.Fatalf("%d bytes: no block, or not zero: %v", size, err)
 				}
 				fill(b, 1)
-				f.free(h, b, 0)
+				f.free(h, b)
 				want += int64(size + extra)
 			}
 		}
@@ -67,7 +69,7 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 	eachPath(t, func(t *testing.T, f *functions) {
 		h := newHeap(t, Options{})
 		for _, size := range append(countedSizes, countedSizes...) { // by slow paths, and then by caches
-			b, err := f.Alloc(h, size, 8, false, 0)
+			b, err := f.alloc(h, size, 8, false)
 			if err != nil || !isWatched(small.SpanAt(small.AddrOf(b)), h.pages.ID, small.AddrOf(b)) {
 				t.Errorf("a block of %d bytes is not watched: %v", size, err)
 			}

@@ -141,7 +141,7 @@ func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 		b := alloc(t, h, 100)
 		h.Free(b)
 		for _, n := range []int{small.FreeZero, small.FreeDirty, small.FreeDirty + 1, small.FreeDirty + 1 + 100} {
-			if got := panicOf(func() { f.free(h, unsafe.Slice(&b[0], n), 0) }); got == "" {
+			if got := panicOf(func() { f.free(h, unsafe.Slice(&b[0], n)) }); got == "" {
 				t.Errorf("a slice of %d bytes was taken", n)
 			}
 		}

@@ -3,7 +3,7 @@
 package pin
 
 // Unpinned returns pinned: this build cannot call leaf without a pin.
-func Unpinned[F any](leaf, slow, pinned F) F { return pinned }
+func Unpinned[F, P any](leaf, slow F, pinned P) P { return pinned }
 
 // SlotAt returns at, the number of the slot that the caller of a leaf holds.
 func SlotAt(at uintptr) int { return int(at) }

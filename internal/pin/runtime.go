@@ -88,15 +88,15 @@ func knownVersion() bool {
 }
 
 // Unpinned returns a function that calls leaf and sets its last argument, at, so that [SlotAt]
-// finds the processor's number; the caller's value of at is ignored. The goroutine stays on that
-// processor from SlotAt to leaf's return or its call of slow. If there is an obstacle, or leaf
-// calls anything else, Unpinned returns pinned instead. It is for variables that are set before
-// main begins.
+// finds the processor's number. The goroutine stays on that processor from SlotAt to leaf's return
+// or its call of slow. If there is an obstacle, or leaf calls anything else, Unpinned returns
+// pinned instead. It is for variables that are set before main begins.
 //
-// leaf has four words as arguments, and then at. It is declared //go:nosplit and //go:noinline.
-// After inlining it calls nothing but slow, which is //go:noinline. It stores no pointers into Go
-// memory.
-func Unpinned[F any](leaf, slow, pinned F) F {
+// leaf has four words as arguments, and then at. P has results in the same registers. It leaves out
+// at, and unused arguments before it, since they are in registers. It is declared //go:nosplit and
+// //go:noinline. After inlining it calls nothing but slow, which is //go:noinline. It stores no
+// pointers into Go memory.
+func Unpinned[F, P any](leaf, slow F, pinned P) P {
 	code := codeOf(leaf)
 	if Obstacle() != "" {
 		return pinned
@@ -105,7 +105,7 @@ func Unpinned[F any](leaf, slow, pinned F) F {
 		calls = true
 		return pinned
 	}
-	return unpinned[F](code)
+	return unpinned[P](code)
 }
 
 // closure is the closure of the func that Unpinned returns. A func value points to its closure,
