@@ -168,7 +168,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) { return h.h.Resize(b, 
 // Free implements [Allocator]. It panics if b is not exactly a live block of h.
 func (h *Heap) Free(b []byte) {
 	code := &heap.Fast.Free
-	(*(*func(h *Heap, b []byte) bool)(unsafe.Pointer(&code)))(h, b)
+	(*(*func(h *Heap, b []byte))(unsafe.Pointer(&code)))(h, b)
 }
 
 // Owns implements [Owner]. It is true for any part of the heap's memory, in use
@@ -203,7 +203,7 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 // returned. It panics if p is not a live block. A nil p is a no-op.
 func (h *Heap) FreePointer(p unsafe.Pointer) {
 	code := &heap.Fast.FreePointer
-	(*(*func(h *Heap, p unsafe.Pointer) bool)(unsafe.Pointer(&code)))(h, p)
+	(*(*func(h *Heap, p unsafe.Pointer))(unsafe.Pointer(&code)))(h, p)
 }
 
 // UsableSize returns the number of usable bytes in the block at p, at least the

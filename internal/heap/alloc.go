@@ -142,10 +142,12 @@ func (h *Heap) freeIn(s *small.Span, b []byte) {
 	}
 }
 
-// freePointerSlow is FreePointer after the leaf has failed.
+// freePointerSlow is FreePointer after the leaf has failed. It ignores nil.
 func (h *Heap) freePointerSlow(p unsafe.Pointer) {
-	s := small.SpanAt(uintptr(p))
-	h.freeIn(s, h.blockAt("Heap.FreePointer", s, p))
+	if p != nil {
+		s := small.SpanAt(uintptr(p))
+		h.freeIn(s, h.blockAt("Heap.FreePointer", s, p))
+	}
 }
 
 // blockAt returns the live block that begins at p. s is the span to which the page map leads from

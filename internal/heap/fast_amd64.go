@@ -2,8 +2,8 @@
 //
 // The assembly is not preempted: see runtime_amd64.go of package pin. When the program starts,
 // package pin checks the assembly's assumptions about the runtime and the compiler. If a check
-// fails, the functions in Go are used instead. The assembly jumps to these functions if the cache
-// has no block, or no room for one.
+// fails, the functions in Go are used instead. The assembly jumps to slow if the cache has no
+// block, or no room for one.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -20,8 +20,13 @@ import (
 )
 
 // idle and counting have the functions of fast_amd64.s. They differ in Alloc: counting.alloc counts
-// down to the next watched block. A function that cannot finish jumps to its counterpart in inGo.
+// down to the next watched block.
 var idle, counting functions
+
+// slow has the functions to which the assembly jumps if it cannot finish.
+var slow functions
+
+func init() { slow = functions{(*Heap).allocSlow, (*Heap).freeSlow, (*Heap).freePointerSlow} }
 
 // inAssembly returns the functions in assembly, or those in Go if these may not run.
 func inAssembly(inGo functions) functions {

@@ -1,7 +1,7 @@
 // Alloc and Free without a pin: see fast_amd64.go.
 //
 // The functions follow Go's calling convention: arguments are in registers and the goroutine is in
-// R14. No caller uses the result of a free. When a function jumps to a Go function, the arguments
+// R14. When a function jumps to a Go function, the arguments
 // are in their registers.
 
 //go:build !race && !freehold_portable && !asan
@@ -315,7 +315,7 @@ done: \
 many: \
 	GO(·cleared) \
 plain: \
-	GO(·inGo+functions_alloc)
+	GO(·slow+functions_alloc)
 
 // func(h *Heap, size, align int, zero bool) ([]byte, error)
 //
@@ -367,7 +367,7 @@ run:
 farRun:
 	FAR(AX, R9, nearRun, plain)
 
-// func(h *Heap, b []byte) bool
+// func(h *Heap, b []byte)
 //
 //	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
@@ -385,13 +385,13 @@ run:
 	SPAN(BX, R10, plain)
 	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain)
 plain:
-	GO(·inGo+functions_free)
+	GO(·slow+functions_free)
 far:
 	FAR(AX, R8, near, plain)
 farRun:
 	FAR(AX, R9, nearRun, plain)
 
-// func(h *Heap, p unsafe.Pointer) bool
+// func(h *Heap, p unsafe.Pointer)
 //
 //	h AX, p BX
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
@@ -411,7 +411,7 @@ run:
 	JEQ  plain
 	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain)
 plain:
-	GO(·inGo+functions_freePointer)
+	GO(·slow+functions_freePointer)
 far:
 	FAR(AX, R8, near, plain)
 farRun:

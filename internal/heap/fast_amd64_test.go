@@ -25,15 +25,15 @@ func TestAssemblyRunsIfItCan(t *testing.T) {
 }
 
 func TestSlotsBeyondTheFirst(t *testing.T) {
-	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {
+	pintest.SlotsBeyondTheFirst(t, func(miss func(call string)) pintest.Slots {
 		const size = 64
 		class := small.ClassFor(size, 8)
 		h := newHeap(t, Options{})
-		was := inGo
-		t.Cleanup(func() { inGo = was })
-		inGo.alloc = func(*Heap, int, int, bool) ([]byte, error) { slow("alloc"); return nil, nil }
-		inGo.free = func(*Heap, []byte) bool { slow("free"); return true }
-		inGo.freePointer = func(*Heap, unsafe.Pointer) bool { slow("freePointer"); return true }
+		was := slow
+		t.Cleanup(func() { slow = was })
+		slow.alloc = func(*Heap, int, int, bool) ([]byte, error) { miss("alloc"); return nil, nil }
+		slow.free = func(*Heap, []byte) { miss("free") }
+		slow.freePointer = func(*Heap, unsafe.Pointer) { miss("freePointer") }
 		return pintest.Slots{
 			Fill: func() {
 				if b, err := was.alloc(h, size, 8, false); err == nil {
@@ -350,29 +350,26 @@ func withRuns(t *testing.T, size int) (h *Heap, c *cache, s *pages.Span) {
 
 // stopInGo counts the calls that would go on in Go, and ends them, until resume is called.
 func stopInGo() (calls *int, resume func()) {
-	was, calls := inGo, new(int)
-	inGo.functions = functions{
+	was, calls := slow, new(int)
+	slow = functions{
 		func(*Heap, int, int, bool) ([]byte, error) { *calls++; return nil, nil },
-		func(*Heap, []byte) bool { *calls++; return true },
-		func(*Heap, unsafe.Pointer) bool { *calls++; return true },
+		func(*Heap, []byte) { *calls++ },
+		func(*Heap, unsafe.Pointer) { *calls++ },
 	}
-	return calls, func() { inGo = was }
+	return calls, func() { slow = was }
 }
 
 // countInGo counts the calls that go on in Go.
 func countInGo(t *testing.T) *int {
-	was, calls := inGo, new(int)
-	t.Cleanup(func() { inGo = was })
-	inGo.functions = functions{
+	was, calls := slow, new(int)
+	t.Cleanup(func() { slow = was })
+	slow = functions{
 		func(h *Heap, size, align int, zero bool) ([]byte, error) {
 			*calls++
 			return was.alloc(h, size, align, zero)
 		},
-		func(h *Heap, b []byte) bool { *calls++; return was.free(h, b) },
-		func(h *Heap, p unsafe.Pointer) bool {
-			*calls++
-			return was.freePointer(h, p)
-		},
+		func(h *Heap, b []byte) { *calls++; was.free(h, b) },
+		func(h *Heap, p unsafe.Pointer) { *calls++; was.freePointer(h, p) },
 	}
 	return calls
 }

@@ -113,6 +113,16 @@ func (l *keptRuns) hasRoom(n uintptr) bool {
 	return n <= l.longest && (l.held+n <= l.most || l.held == 0)
 }
 
+// keepLive claims the block of size bytes at addr, and keeps its run s. It reports false if there is
+// no such block.
+func (l *keptRuns) keepLive(s *pages.Span, addr, size uintptr) bool {
+	if !s.Claim(addr, size) {
+		return false
+	}
+	l.keep(s)
+	return true
+}
+
 // keep keeps the run of a claimed block.
 func (l *keptRuns) keep(s *pages.Span) {
 	top := l.stack(s.Pages())

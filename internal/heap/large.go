@@ -10,8 +10,7 @@
 //
 // Each call tries the upper branch first. The leaves are in leaf.go, the other functions before
 // tryLarge and freeLarge in alloc.go, the kept runs in keptruns.go, and AllocBlock and FreeBlock in
-// package pages. tryLarge calls takeRun only while package watch counts down. allocLarge calls
-// newLarge in withReclaim.
+// package pages. allocLarge calls newLarge in withReclaim.
 
 package heap
 
@@ -28,11 +27,11 @@ import (
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
-// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The leaf may
-// have failed because the countdown ended, although the cache has a run. So tryLarge asks the cache
-// again.
+// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The fast path may
+// have failed because the countdown ended, or for a block to be cleared, although the cache has a
+// run. So tryLarge asks the cache again.
 func (h *Heap) tryLarge(r *request) (b []byte, err error) {
-	if watch.Countdown.Rate.Load() != 0 && r.size > small.MaxSize {
+	if r.size > small.MaxSize {
 		if p := h.takeRun(r); p != nil {
 			return h.cleared(p, r.size, r.zero), nil
 		}
@@ -45,21 +44,18 @@ func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 }
 
 // takeRun takes a block from the processor's cache, or returns nil.
-func (h *Heap) takeRun(r *request) unsafe.Pointer {
+func (h *Heap) takeRun(r *request) (p unsafe.Pointer) {
 	slot := h.caches.enter()
-	defer h.caches.Leave(slot)
-	c := h.caches.Value(slot)
-	if c == nil { // of the zero Heap
-		return nil
+	if c := h.caches.Value(slot); c != nil { // it is nil in the zero Heap
+		if s := c.runs.find(uintptr(r.size), uintptr(r.align)); s != nil {
+			if r.counts {
+				r.due = c.due(r.size)
+			}
+			p = c.runs.take(s, uintptr(r.size))
+		}
 	}
-	s := c.runs.find(uintptr(r.size), uintptr(r.align))
-	if s == nil {
-		return nil
-	}
-	if r.counts {
-		r.due = c.due(r.size)
-	}
-	return c.runs.take(s, uintptr(r.size))
+	h.caches.Leave(slot)
+	return p
 }
 
 // allocLarge allocates a run. It panics for bad arguments.
@@ -117,26 +113,31 @@ func (h *Heap) freeLarge(s *small.Span, b []byte) {
 	}
 }
 
-// keepRun keeps the run s of b in the cache after the leaf has failed. It reports false if b is not
-// a large block that a cache may keep.
+// keepRun keeps the run s of b in the cache after the fast path has failed: the cache had no room, or
+// the block was watched until now. It reports false if b is not a large block that a cache may keep.
 func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	addr := small.AddrOf(b)
 	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !isPlain(s) || s.Pages() > maxKeptPages {
 		return false
 	}
+	slot := h.caches.enter()
+	c := h.caches.Value(slot)
+	kept = c.runs.hasRoom(s.Pages()) && c.runs.keepLive(s, addr, uintptr(len(b)))
+	h.caches.Leave(slot)
+	if kept {
+		return true
+	}
 	most, longest := mostKept(&h.pages)
 	if longest == 0 {
 		return false
 	}
-	slot := h.caches.enter()
-	c := h.caches.Value(slot)
+	slot = h.caches.enter()
+	c = h.caches.Value(slot)
 	if c != &noCache {
 		c.runs.most, c.runs.longest = most, longest
 	}
 	evicted := c.runs.evict(s.Pages())
-	if kept = c.runs.hasRoom(s.Pages()) && s.Claim(addr, uintptr(len(b))); kept {
-		c.runs.keep(s)
-	}
+	kept = c.runs.hasRoom(s.Pages()) && c.runs.keepLive(s, addr, uintptr(len(b)))
 	h.caches.Leave(slot)
 	if c == &noCache {
 		h.caches.add(slot)

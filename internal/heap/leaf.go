@@ -30,13 +30,13 @@ func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
 // Free takes back a block.
 func (h *Heap) Free(b []byte) {
 	code := &Fast.Free
-	(*(*func(h *Heap, b []byte) bool)(unsafe.Pointer(&code)))(h, b)
+	(*(*func(h *Heap, b []byte))(unsafe.Pointer(&code)))(h, b)
 }
 
 // FreePointer frees the block at p. It is a no-op if p is nil.
 func (h *Heap) FreePointer(p unsafe.Pointer) {
 	code := &Fast.FreePointer
-	(*(*func(h *Heap, p unsafe.Pointer) bool)(unsafe.Pointer(&code)))(h, p)
+	(*(*func(h *Heap, p unsafe.Pointer))(unsafe.Pointer(&code)))(h, p)
 }
 
 // Resize changes a block's size where that needs no copy.
@@ -59,8 +59,8 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 // work after it has left the slot.
 type functions struct {
 	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
-	free        func(h *Heap, b []byte) bool
-	freePointer func(h *Heap, p unsafe.Pointer) bool
+	free        func(h *Heap, b []byte)
+	freePointer func(h *Heap, p unsafe.Pointer)
 }
 
 // runFunctions are the calls for large blocks, which return nil or false if they miss.
@@ -257,7 +257,7 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	}
 	addr := uintptr(p)
 	s := pages.Addresses.First.Span(addr)
-	if p != nil && (s == nil || !inGo.freeRun(h, addr, int(s.Size))) {
+	if s == nil || !inGo.freeRun(h, addr, int(s.Size)) {
 		h.freePointerSlow(p)
 	}
 	return true
@@ -275,18 +275,22 @@ func allocPinned(h *Heap, size, align int, zero bool) ([]byte, error) {
 	return h.allocMissed(size, align, zero)
 }
 
-func freePinned(h *Heap, b []byte) bool {
+func freePinned(h *Heap, b []byte) {
 	slot := h.caches.Enter()
 	done := freeLeaf(h, b, uintptr(slot))
 	h.caches.Leave(slot)
-	return done || freeMissed(h, b, pin.None)
+	if !done {
+		freeMissed(h, b, pin.None)
+	}
 }
 
-func freePointerPinned(h *Heap, p unsafe.Pointer) bool {
+func freePointerPinned(h *Heap, p unsafe.Pointer) {
 	slot := h.caches.Enter()
 	done := freePointerLeaf(h, p, 0, 0, uintptr(slot))
 	h.caches.Leave(slot)
-	return done || freePointerMissed(h, p, 0, 0, pin.None)
+	if !done {
+		freePointerMissed(h, p, 0, 0, pin.None)
+	}
 }
 
 func allocRunPinned(h *Heap, size, align int) unsafe.Pointer {

@@ -18,7 +18,7 @@ func TestLeavesTakeNoPins(t *testing.T) {
 // Alloc and Free call.
 func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
 	t.Run("called", func(t *testing.T) {
-		test(t, &functions{alloc: (*Heap).Alloc, free: func(h *Heap, b []byte) bool { h.Free(b); return true }})
+		test(t, &functions{alloc: (*Heap).Alloc, free: (*Heap).Free})
 	})
 	t.Run("in Go", func(t *testing.T) { test(t, &inGo.functions) })
 	t.Run("pinned", func(t *testing.T) {
