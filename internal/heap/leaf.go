@@ -76,9 +76,9 @@ var inGo struct {
 }
 
 // Fast has the functions in use: assembly where it runs, or else inGo. Each is a closure. A func
-// value is the address of a closure, here a constant, so a call loads one word less than the call
+// value is the address of a closure, here a constant, so its call loads one word less than the call
 // of a func variable. Package freehold makes func values of Fast itself, so that its methods are
-// inlined. Their receiver is its own Heap, of which this package's is the first field.
+// inlined. Their receiver is its own Heap, whose first field is this package's.
 var Fast struct{ Alloc, Free, FreePointer closure }
 
 // closure has the words of a closure: the address of the code, and for a leaf what package pin

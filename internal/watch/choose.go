@@ -64,8 +64,8 @@ const (
 	// blockRate is the rate of the countdown without samples: sizes count next to nothing then.
 	blockRate = 1 << 40
 
-	// maxExtraRates is a number of extra bytes, in rates, that no gap exceeds, since random is at
-	// least 2^-53. A block that counts them is an event.
+	// maxExtraRates is a number of extra bytes, in rates, that every gap is below. A block that
+	// counts them is an event.
 	maxExtraRates = 64
 )
 
@@ -230,23 +230,13 @@ func gap(rate int64) int64 {
 	if rate <= 1 {
 		return 0
 	}
-	return int64(-math.Log(random()) * float64(rate))
+	return int64(min(exponential.ExpFloat64(), maxExtraRates-1) * float64(rate))
 }
 
 // Due reports whether a block of size bytes, which no cache has counted, is an event.
 func Due(size int) bool {
 	rate := Countdown.Rate.Load()
-	return rate != 0 && size > 0 && gapBelow(int64(size)+Countdown.Extra.Load(), rate)
-}
-
-// gapBelow is gap(rate) < size in less time.
-func gapBelow(size, rate int64) bool {
-	if rate <= 1 {
-		return size > 0
-	}
-	u := random()
-	// No logarithm is needed for most sizes: -Log(u) >= 1-u.
-	return (1-u)*float64(rate) < float64(size) && int64(-math.Log(u)*float64(rate)) < size
+	return rate != 0 && size > 0 && gap(rate) < int64(size)+Countdown.Extra.Load()
 }
 
 // choose draws whether an event, a block of size bytes, is guarded. weight is the number of blocks
@@ -276,7 +266,7 @@ func choose(size int) (guarded bool, weight float64) {
 // then represents, or 0. It is no event: a resized block is never guarded.
 func sampleAgain(size int) (weight float64) {
 	rate := settings.rate.Load()
-	if rate == 0 || !gapBelow(int64(size), rate) {
+	if rate == 0 || gap(rate) >= int64(size) {
 		return 0
 	}
 	return 1 / chance(int64(size), rate)
@@ -290,18 +280,40 @@ func chance(size, rate int64) float64 {
 	case rate == 1:
 		return 1
 	}
-	return -math.Expm1(-float64(size) / float64(rate))
+	key := uint64(size)*0x9e3779b97f4a7c15 ^ uint64(rate)
+	c := &chances[key>>32%uint64(len(chances))]
+	value := c.value.Load()
+	if c.check.Load()^key != value || value == 0 {
+		value = math.Float64bits(-math.Expm1(-float64(size) / float64(rate)))
+		c.value.Store(value)
+		c.check.Store(value ^ key)
+	}
+	return math.Float64frombits(value)
 }
 
-// random returns a number in (0, 1].
-func random() float64 {
+// chances remembers results of chance, whose exponential would take a fifth of the time of an event.
+// check is the value and the arguments in one word, so a value never counts for the arguments of
+// another goroutine that stores at the same time. (Hyatt and Mann, "A Lockless Transposition Table
+// Implementation for Parallel Search", 2002.)
+var chances [64]struct{ value, check atomic.Uint64 }
+
+// exponential draws gaps, by the ziggurat method: a logarithm would take most of the time of an
+// event.
+var exponential = rand.New(source{})
+
+// source is a rand.Source for any number of goroutines.
+type source struct{}
+
+func (source) Uint64() uint64 {
 	// Splitmix64, by Steele, Lea and Flood, 2014: one atomic word, and it may be seeded.
 	x := settings.random.Add(0x9e3779b97f4a7c15)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
-	return float64(x>>11+1) / (1 << 53)
+	return x ^ x>>31
 }
+
+// random returns a number in (0, 1].
+func random() float64 { return float64(source{}.Uint64()>>11+1) / (1 << 53) }
 
 // tokenBucket bounds the blocks that are guarded in a second. It fills with perSecond tokens a
 // second, holds as much as one second brings, and each guard takes a token.

@@ -13,28 +13,38 @@ func TestGaps(t *testing.T) {
 	Seed()
 	const rate, n = 1000, 200000
 	for _, size := range []int64{1, 100, 1000, 3000} {
-		below, alike := 0.0, 0
+		below := 0.0
 		for range n {
-			state := settings.random.Load()
-			due := gap(rate) < size
-			settings.random.Store(state)
-			if due == gapBelow(size, rate) {
-				alike++
-			}
-			if due {
+			if gap(rate) < size {
 				below++
 			}
 		}
 		p := chance(size, rate)
-		if math.Abs(below-n*p) > 5*math.Sqrt(n*p*(1-p)) || alike != n {
-			t.Errorf("%v of %d gaps are below %d, want %.0f; gapBelow says so of %d", below, n, size, n*p, alike)
+		if math.Abs(below-n*p) > 5*math.Sqrt(n*p*(1-p)) {
+			t.Errorf("%v of %d gaps are below %d, want %.0f", below, n, size, n*p)
 		}
 	}
-	if gap(1) != 0 || gap(0) != 0 || gapBelow(0, 1) || !gapBelow(1, 1) {
+	if gap(1) != 0 || gap(0) != 0 {
 		t.Error("rate 1 leaves gaps")
 	}
 	if g := gap(maxSampleRate); g < 0 {
 		t.Errorf("a gap of %d", g)
+	}
+}
+
+// Remembered chances are those that are computed, whatever other arguments share their place.
+func TestChancesAreRemembered(t *testing.T) {
+	for range 2 {
+		for size := int64(1); size < 1<<30; size += size/7 + 1 {
+			for _, rate := range []int64{2, 1000, 512 << 10, maxSampleRate} {
+				if got, want := chance(size, rate), -math.Expm1(-float64(size)/float64(rate)); got != want {
+					t.Fatalf("chance(%d, %d) = %v, want %v", size, rate, got, want)
+				}
+			}
+		}
+	}
+	if got := chance(0, 1000); got != 0 {
+		t.Errorf("chance(0, 1000) = %v", got)
 	}
 }
 
