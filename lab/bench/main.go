@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
@@ -56,7 +57,9 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		if o.Counts && len(o.Loads) == 0 {
 			wanted.loads = countLoads
 		}
-		compared = chosen(wanted.loads)
+		if compared = chosen(wanted.loads); len(compared) == 0 {
+			return cli.Usagef("--best and --counts have no load that begins with %s", strings.Join(o.Loads, " or "))
+		}
 		wanted.loads = nil
 		for _, v := range compared {
 			wanted.loads = append(wanted.loads, v.benchmark)
