@@ -20,7 +20,7 @@ func TestWrongOptionsAreRefusedFirst(t *testing.T) {
 		"--rounds 0, want 1 or more":    {Sample: 1},
 		"--rounds -1, want 1 or more":   {Rounds: -1, Sample: 1},
 		"--sample 0s, want more than 0": {Rounds: 1},
-		"begins with zeroed or x":       {Rounds: 1, Sample: 1, Best: true, Loads: []string{"zeroed", "x"}},
+		"begins with zeroed or sort":    {Rounds: 1, Sample: 1, Best: true, Loads: []string{"zeroed", "sort"}},
 		"--before is for --best":        {Rounds: 1, Sample: 1, Before: "."},
 		`no load begins with "pear"`:    {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
 		"open " + nowhere:               {Quick: true, Out: nowhere},
