@@ -23,14 +23,22 @@ type maker[K comparable, V any] func(parent freehold.Allocator, narrow uint64) s
 
 func makeMap[K comparable, V any](parent freehold.Allocator, narrow uint64) subject[K, V] {
 	m := New[K, V](parent, nil)
-	m.hash.narrow = narrow
+	m.hash.narrowBy(narrow)
+	m.short = m.short && narrow == 0
 	return m
 }
 
 func makeShared[K comparable, V any](parent freehold.Allocator, narrow uint64) subject[K, V] {
 	m := NewShared[K, V](parent, nil)
-	m.hasher.narrow = narrow
+	m.hasher.narrowBy(narrow)
 	return m
+}
+
+// narrowBy clears the bits of narrow in all hashes.
+func (h *hasher) narrowBy(narrow uint64) {
+	if h.narrow = narrow; narrow != 0 && h.kind == plainKeys {
+		h.kind = narrowKeys
+	}
 }
 
 func both[K comparable, V any](t *testing.T, f func(t *testing.T, open maker[K, V])) {

@@ -45,37 +45,34 @@ func (c *core) check() string {
 func (c *core) checkTable(t table, from, to uint64, sum *core) string {
 	groups := t.groups()
 	sum.tables++
-	sum.slots += int(groups) * slotsPerGroup
+	sum.slots += t.slots()
 	if !c.huge.has(uintptr(t.base())) {
-		sum.bytes += int(groups * c.stride)
+		sum.bytes += int(c.tableBytes(t.class()))
 	}
-	passed := make([]uint64, groups) // overflow bits that there should be
+	passed := make([]uint8, groups) // overflow bits that there should be
 	for i := range groups {
-		g := t.group(i, c.stride)
-		w := *tagsAt(g)
-		for full := matchFull(w); full != 0; full &= full - 1 {
-			slot := slotOf(full)
-			key := c.key(g, slot)
+		for entries := t.full(i); entries != 0; entries &= entries - 1 {
+			at := t.at(&c.layout, i, first(entries))
 			sum.len++
-			sum.bytes += c.ownedBytes(g, slot)
-			h := c.hashAt(key)
-			if c.isNaN(key, h) {
+			sum.bytes += c.ownedBytes(at)
+			h := c.hashAt(at.key)
+			if c.isNaN(at.key, h) {
 				continue
 			}
 			if at := h >> (c.shift & 63); at < from || at >= to {
 				return fmt.Sprintf("an entry of reference %d", at)
 			}
-			tag := tagOf(h)
-			if w>>(8*slot&63)&0xFF != tag {
-				return fmt.Sprintf("tag %x in %x of an entry with tag %x", slot, w, tag)
+			tag := fingerprint(h)
+			if has := *tagIn(at.tags, at.slot); has != tag {
+				return fmt.Sprintf("tag %x in slot %d of an entry with tag %x", has, at.slot, tag)
 			}
-			for at := t.home(h); at != i; at = (at + 1) & (groups - 1) {
-				passed[at] |= passBit(tag)
+			for at := t.home(h); at != i; at = t.after(at) {
+				passed[at] |= overflowBit(tag)
 			}
 		}
 	}
 	for i := range groups {
-		has := *tagsAt(t.group(i, c.stride)) &^ (1<<overflowShift - 1)
+		has := *t.overflow(i)
 		if has&passed[i] != passed[i] || has != passed[i] && c.hash.kind != otherKeys {
 			return fmt.Sprintf("group %d has overflow bits %x and needs %x", i, has, passed[i])
 		}
@@ -84,15 +81,15 @@ func (c *core) checkTable(t table, from, to uint64, sum *core) string {
 }
 
 // ownedBytes returns the size of the blocks of a slot.
-func (c *core) ownedBytes(g unsafe.Pointer, slot uintptr) int {
+func (c *core) ownedBytes(at spot) int {
 	switch {
 	case c.pairs:
-		key, value, head := (*refIn(g, slot)).pairLengths()
+		key, value, head := refIn(at).pairLengths()
 		return head + key + value
 	case c.hash.kind == stringKeys:
-		return int(blockBytes(c.head, len((*refIn(g, slot)).text(c.head))))
+		return int(blockBytes(c.head, len(refIn(at).text(c.head))))
 	case c.valueKind != noText:
-		return int(blockBytes(0, len((*(*ref)(c.value(g, slot))).text(0))))
+		return int(blockBytes(0, len((*(*ref)(c.value(at))).text(0))))
 	}
 	return 0
 }

@@ -31,14 +31,13 @@ func (c *core) detach(t table) error {
 		if err != nil {
 			return err
 		}
-		size := c.stride << t.log()
+		size := c.tableBytes(t.class())
 		copy(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(t.base()), size))
-		cur.table, cur.detached = table{unsafe.Add(p, t.log())}, true
+		cur.table, cur.detached = table{unsafe.Add(p, t.class())}, true
 		for i := range t.groups() {
-			g := t.group(i, c.stride)
-			for full := matchFull(*tagsAt(g)); full != 0; full &= full - 1 {
-				slot := slotOf(full)
-				*c.hashIn(cur.table, i, slot) = c.hashAt(c.key(g, slot))
+			for entries := t.full(i); entries != 0; entries &= entries - 1 {
+				at := t.at(&c.layout, i, first(entries))
+				*c.hashIn(cur.table, i, at.slot) = c.hashAt(at.key)
 			}
 		}
 	}
@@ -51,20 +50,20 @@ func (c *core) replaceCopies(old, r ref, h uint64) {
 		if !cur.detached {
 			continue
 		}
-		if g, slot := c.findRef(cur.table, old, h); g != nil {
-			*refIn(g, slot) = r
+		if at, ok := c.findRef(cur.table, old, h); ok {
+			*refIn(at) = r
 		}
 	}
 }
 
 // copyBytes returns the size of a copy of t with hashes.
 func (c *core) copyBytes(t table) uintptr {
-	return t.groups() * (c.stride + slotsPerGroup*unsafe.Sizeof(uint64(0)))
+	return c.tableBytes(t.class()) + uintptr(t.slots())*unsafe.Sizeof(uint64(0))
 }
 
 // hashIn returns the address of the hash of a slot of group i in a copy.
 func (c *core) hashIn(t table, i, slot uintptr) *uint64 {
-	at := t.groups()*c.stride + (i*slotsPerGroup+slot)*unsafe.Sizeof(uint64(0))
+	at := c.tableBytes(t.class()) + (i*groupSlots+slot)*unsafe.Sizeof(uint64(0))
 	return (*uint64)(unsafe.Add(t.base(), at))
 }
 

@@ -4,9 +4,13 @@
 //	               \     /
 //	                a table whose entries agree in depth-1 bits of their hashes
 //
-// The top bits of a hash are the index of its table. A full table doubles until it has the greatest
+// The top bits of a hash are the index of its table. A full table grows until it has the greatest
 // size, and then splits in two by the next bit of the hash. So a Put moves the entries of at most
 // one table, and copies the directory when that doubles.
+//
+// Hashes are random, so tables of one greatest size would all split when the map reaches some
+// length, and then be half empty. Therefore each eighth of the hashes has another greatest size,
+// from 8/8 to 4.5/8: whatever the map's length, tables are two thirds full on average.
 
 package hashmap
 
@@ -30,9 +34,8 @@ type core struct {
 	texts bool           // keys are strings, values have a size, and the map is open
 	short bool           // keys are plain and isShort, there are no copies, and the map is open
 	owned bool           // the map owns copies of keys or values: see text.go
-	zero  uint64         // always 0, unknown to the compiler: see early
-	hash  hasher
 	layout
+	hash hasher
 
 	valueKind textKind
 	pairs     bool    // a string key and its text value share a block: see text.go
@@ -55,7 +58,7 @@ type core struct {
 // emptyDirectory is the directory of a map without memory. Its table never has entries: insert
 // replaces it.
 var emptyDirectory = func() *[2]unsafe.Pointer {
-	b := make([]uint64, 2*lineBytes/8)
+	b := make([]uint64, 3*lineBytes/8)
 	pad := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (lineBytes - 1)
 	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), pad)
 	return &[2]unsafe.Pointer{g, g}
@@ -108,3 +111,6 @@ func (c *core) eachTable(fn func(t table)) {
 		fn(table{*c.entry(i)})
 	}
 }
+
+// limit returns the greatest class of a table whose least hash is h.
+func (c *core) limit(h uint64) uintptr { return uintptr(c.limits[h>>61]) }

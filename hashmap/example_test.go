@@ -167,7 +167,7 @@ func ExampleStats() {
 	st := m.Stats()
 	fmt.Println(st.Name, st.Len, "of", st.Slots, "slots are taken")
 	// Output:
-	// ids 1 of 7 slots are taken
+	// ids 1 of 16 slots are taken
 }
 
 // Grow takes the memory for that many entries at once, so that they cannot fail later.

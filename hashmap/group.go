@@ -1,143 +1,156 @@
-// Groups: up to seven entries, found by one word of tags.
+// Groups of a Map: sixteen slots, found by sixteen fingerprints of a byte.
 //
-//	group     | tags 8 B | 7 keys | pad | 7 values | pad |
-//	tags      | tag 0 | tag 1 | ... | tag 6 | overflow |      from the lowest byte up
+//	tags      | tag 0 | tag 1 | ... | tag 15 |
+//	slots     | value 0, key 0 | value 1, key 1 | ... |
+//	      or  | value 0 | ... | value 15 | key 0 | ... | key 15 |      if that saves much padding
 //
-//	tag       0: free, else 0x80 | 7 bits of the key's hash
+//	tag       0: free, else 2 to 255: a fingerprint of 8 bits of the key's hash
 //	overflow  bit r: an entry whose tag is r modulo 8 has passed this group
 //
-// The hash of a key selects a group, its home. If the home is full, the entry passes it, which sets
-// a bit of the overflow byte, and takes a slot in the next group. So a search ends at the first
-// group without an overflow bit for the key.
+// The hash of a key selects a group, its home, and a quarter of the home's slots. An entry takes a
+// free slot of the quarter, or else another one of the group. So a search can load the quarter's
+// line before it has read the tags. If the home is full, the entry passes it, which sets a bit of
+// the overflow byte, and takes a slot in the next group. So a search ends at the first group that
+// has no overflow bit for the key.
 //
-// Tags are read and written as one word, so the byte order of the machine does not matter. Tags and
-// keys come first: with keys of 8 bytes they are in one line, and a search reads no other line
-// before it has found the key.
+// A set of slots is a word: slot s has the bit 8s if it is below 8, else the bit 8(s-8)+1.
 
 package hashmap
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"unsafe"
 )
 
 const (
-	slotsPerGroup = 7
-	tagBytes      = 8
+	groupSlots   = 16
+	quarterSlots = groupSlots / 4
 
-	eachTag  = 0x0001010101010101 // 1 in each tag, 0 in the overflow byte
-	tagHighs = 0x0080808080808080 // the high bit of each tag
-
-	overflowShift = 8 * slotsPerGroup
+	eachByte  = 0x0101010101010101
+	eachHigh  = 0x80 * eachByte
+	allSlots  = eachByte | eachByte<<1
+	someSlots = 0x01010101 // the first quarter
 )
 
 // Bits of a hash:
 //
-//	| directory (from the top) ... | 63 - 39 | tag (38 - 32) | group in the table (31 ...) |
-const (
-	tagShift   = 32
-	groupShift = 32
-)
+//	| directory (from the top) ... | quarter (41 - 40) | tag (39 - 32) | group (31 ...) |
+const quarterShift = 40
 
-// tagOf returns the tag of a key with hash h.
-func tagOf(h uint64) uint64 { return h>>tagShift&0x7F | 0x80 }
+// fingerprint returns the tag of a key with hash h. It is never 1: see matching.
+func fingerprint(h uint64) uint8 { return max(uint8(h>>tagShift), 2) }
 
-// passBit returns the overflow bit of tag, in a word of tags.
-func passBit(tag uint64) uint64 { return 1 << (overflowShift + tag&7) }
+// overflowBit returns the overflow bit of a tag.
+func overflowBit(tag uint8) uint8 { return 1 << (tag & 7) }
 
-// matchTag returns the high bit of each tag in w that equals tag. Bits above the lowest one may be
-// false positives, so callers compare keys. See "Determine if a word has a byte equal to n" in
-// Anderson's Bit Twiddling Hacks.
-func matchTag(w, tag uint64) uint64 {
-	x := w ^ tag*eachTag
-	return (x - eachTag) &^ x & tagHighs
+// tagWords returns the tags of a group as two words, the first tag in the lowest byte.
+func tagWords(tags unsafe.Pointer) (lo, hi uint64) {
+	b := (*[groupSlots]byte)(tags)
+	return binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])
 }
 
-// matchFree returns the high bit of each tag in w that is free.
-func matchFree(w uint64) uint64 { return ^w & tagHighs }
-
-// matchFull returns the high bit of each tag in w that is not free.
-func matchFull(w uint64) uint64 { return w & tagHighs }
-
-// slotOf returns the slot of the lowest bit of match, which is not 0.
-func slotOf(match uint64) uintptr { return uintptr(bits.TrailingZeros64(match)) / 8 }
-
-// setTag returns w with the tag of a slot set.
-func setTag(w uint64, slot uintptr, tag uint64) uint64 {
-	return w&^(0xFF<<(8*slot&63)) | tag<<(8*slot&63)
+// matching returns the slots whose tag is the given one. Slots above the lowest of each word may be
+// false positives, so callers compare keys. Their tags differ from the given one in the last bit
+// alone, so they are not free. See "Determine if a word has a byte equal to n" in Anderson's Bit
+// Twiddling Hacks.
+func matching(lo, hi uint64, tag uint8) uint64 {
+	lo ^= uint64(tag) * eachByte
+	hi ^= uint64(tag) * eachByte
+	return (lo-eachByte)&^lo&eachHigh>>7 | (hi-eachByte)&^hi&eachHigh>>6
 }
 
-// A layout is the arrangement of a group, in bytes.
+// full returns the slots that are not free.
+func full(lo, hi uint64) uint64 {
+	const low = eachHigh - eachByte // seven bits of each byte
+	return (lo&low+low|lo)&eachHigh>>7 | (hi&low+low|hi)&eachHigh>>6
+}
+
+// first returns the first slot of a set that is not empty.
+func first(set uint64) uintptr {
+	n := uintptr(bits.TrailingZeros64(set))
+	return n/8 + n&1*8
+}
+
+// pick returns the slot of free, which is not empty, for a key with hash h: one of the preferred
+// quarter, or else of its half, whose lines are neighbours.
+func pick(free, h uint64) uintptr {
+	q := h >> quarterShift & 3
+	if half := free & (eachByte << (q >> 1)); half != 0 {
+		free = half
+		if quarter := half & (someSlots << (q & 1 * 32) << (q >> 1)); quarter != 0 {
+			free = quarter
+		}
+	}
+	return first(free)
+}
+
+// tagIn returns the address of a slot's tag.
+func tagIn(tags unsafe.Pointer, slot uintptr) *uint8 { return (*uint8)(unsafe.Add(tags, slot)) }
+
+// A layout is the arrangement of a group's slots, in bytes.
 type layout struct {
-	keyBytes, valueBytes uintptr // of a slot
-	keys, values         uintptr // offset of the first one; 0 if the type has no size
-	stride               uintptr // from group to group
-	maxGroups            uintptr // of a table, a power of two; more only if hashes collide
+	keyBytes, valueBytes uintptr
+	keyStep, valueStep   uintptr  // from slot to slot
+	keys                 uintptr  // offset of the first key; the first value is at 0
+	groupBytes           uintptr  // of all slots
+	limits               [8]uint8 // the greatest classes of tables: see table.go
 }
 
 const (
 	lineBytes  = 64
 	tableBytes = 16 << 10 // the most bytes of a table, unless minGroups need more
-	minGroups  = 8        // the least maxGroups; with fewer groups, the directory would be large
+	minGroups  = 4        // the least limit of groups; with fewer, the directory would be large
 
 	// maxBytes is the greatest size of a K or V. It lets an int of 32 bits hold the size of a
 	// table of minGroups.
 	maxBytes = 16 << 20
 
-	_ = uint(math.MaxInt32 - minGroups*(tagBytes+slotsPerGroup*2*maxBytes)*9/8)
+	_ = uint(math.MaxInt32 - minGroups*groupSlots*(maxBytes+largeBytes+2))
 )
 
-// layoutOf returns the layout of groups for K and V, stored as they are.
-//
-// A type without size is at the beginning of the group. A load of it still touches a byte, to check
-// the pointer, and there may be no memory behind the last key.
+// An entry is a value and its key side by side. The value is in front, as Go adds padding behind a
+// last field without size.
+type entry[K, V any] struct {
+	v V
+	k K
+}
+
+// layoutOf returns the layout of slots for K and V, stored as they are.
 func layoutOf[K, V any]() layout {
-	var k K
-	var v V
-	l := layout{keyBytes: unsafe.Sizeof(k), valueBytes: unsafe.Sizeof(v), stride: strideOf[K, V]()}
-	l.keys, l.values = tagBytes*some[K](), valuesOf[K, V]()*some[V]()
-	l.maxGroups = minGroups
-	for 2*l.maxGroups*l.stride <= tableBytes {
-		l.maxGroups *= 2
+	var e entry[K, V]
+	n, m := unsafe.Sizeof(e.k), unsafe.Sizeof(e.v)
+	l := layout{keyBytes: n, valueBytes: m}
+	l.keyStep, l.valueStep, l.keys = max(n, 1), m, groupSlots*m
+	l.groupBytes = groupSlots * (l.keyStep + m)
+	if 8*unsafe.Sizeof(e) <= 9*(n+m) {
+		l.keyStep, l.valueStep, l.keys = unsafe.Sizeof(e), unsafe.Sizeof(e), unsafe.Offsetof(e.k)
+		l.groupBytes = groupSlots * l.keyStep
 	}
+	l.groupBytes = max(l.groupBytes, groupSlots) // the compiler loads a byte to check a pointer
+	l.setLimits(tableBytes)
 	return l
 }
 
-// some returns 1 if a T has a size, else 0. The compiler folds it to a constant.
-func some[T any]() uintptr {
-	var v T
-	return min(unsafe.Sizeof(v), 1)
-}
-
-// valuesOf returns the offset of the first value, if values have a size. The compiler folds it and
-// strideOf to constants.
-func valuesOf[K, V any]() uintptr {
-	var k K
-	var v V
-	return (tagBytes + slotsPerGroup*unsafe.Sizeof(k) + unsafe.Alignof(v) - 1) &^ (unsafe.Alignof(v) - 1)
-}
-
-// strideOf returns layout.stride. It is whole lines if that takes at most an eighth more memory.
-func strideOf[K, V any]() uintptr {
-	var v V
-	n := (valuesOf[K, V]() + slotsPerGroup*unsafe.Sizeof(v) + tagBytes - 1) &^ (tagBytes - 1)
-	if up := (n + lineBytes - 1) &^ (lineBytes - 1); up-n <= n/8 {
-		return up
+// setLimits sets the greatest classes for tables of up to the given size.
+func (l *layout) setLimits(bytes uintptr) {
+	groups := min(max(bytes/(l.groupBytes+headBytes), minGroups), fineGroups-1)
+	for i := range l.limits {
+		for most := groups - groups*uintptr(i)/16; uintptr(classes[l.limits[i]+1].groups) <= most; {
+			l.limits[i]++
+		}
 	}
-	return n
 }
 
-// tableAlign returns the alignment of tables with groups of stride bytes: a line, or two if each
-// group has whole pairs, as processors fetch lines in pairs.
-func tableAlign(stride uintptr) uintptr {
-	if stride%(2*lineBytes) == 0 {
-		return 2 * lineBytes
-	}
-	return lineBytes
-}
-
-// tagsAt returns the word of tags of the group at g.
+// valueIn returns the address of the value beside a slot's key, as value of the layout does. The
+// compiler inlines it, and folds all conditions to constants.
 //
-// Precondition: g is the address of a group.
-func tagsAt(g unsafe.Pointer) *uint64 { return (*uint64)(g) }
+// Precondition: the map has keys of type K and values of type V, without copies.
+func valueIn[K, V any](key unsafe.Pointer, slot uintptr) *V {
+	var e entry[K, V]
+	if 8*unsafe.Sizeof(e) <= 9*(unsafe.Sizeof(e.k)+unsafe.Sizeof(e.v)) {
+		return (*V)(unsafe.Add(key, -int(unsafe.Offsetof(e.k))))
+	}
+	return (*V)(unsafe.Add(key, slot*unsafe.Sizeof(e.v)-groupSlots*unsafe.Sizeof(e.v)-slot*max(unsafe.Sizeof(e.k), 1)))
+}

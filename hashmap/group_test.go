@@ -4,75 +4,129 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/alloctest"
 )
 
-// The lowest bit of matchTag is right, as are all of matchFree and matchFull,
-// whatever the overflow byte.
+// The lowest bit of matching in each word is right, as are all of full. No bit of matching is of a
+// free slot.
 func TestMatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
-		var w uint64
-		tags := [slotsPerGroup]uint64{}
+		var tags [groupSlots]uint8
 		for i := range tags {
 			if r.IntN(3) > 0 {
-				tags[i] = 0x80 | r.Uint64N(4) // few, so that many are equal
-			}
-			w = setTag(w, uintptr(i), 0xFF)
-			w = setTag(w, uintptr(i), tags[i])
-		}
-		w |= r.Uint64() << overflowShift
-		tag := 0x80 | r.Uint64N(4)
-		lowest, free := -1, uint64(0)
-		for i := len(tags) - 1; i >= 0; i-- {
-			if tags[i] == tag {
-				lowest = i
-			}
-			if tags[i] == 0 {
-				free |= 0x80 << (8 * i)
+				tags[i] = uint8(2 + r.UintN(4)) // few, so that many are equal
 			}
 		}
-		m := matchTag(w, tag)
-		if lowest < 0 && m != 0 || lowest >= 0 && (m == 0 || slotOf(m) != uintptr(lowest)) {
-			t.Fatalf("tag %x in %x: %x, want slot %d", tag, w, m, lowest)
+		tag := uint8(2 + r.UintN(4))
+		lo, hi := tagWords(unsafe.Pointer(&tags))
+		match, entries := matching(lo, hi, tag), full(lo, hi)
+		seen := [2]bool{}
+		for i, has := range tags {
+			bit := uint64(1) << (i % 8 * 8) << (i / 8)
+			if (entries&bit != 0) != (has != 0) || match&bit != 0 && has == 0 {
+				t.Fatalf("slot %d of %x is full: %t, and matches %x: %t", i, tags, entries&bit != 0, tag, match&bit != 0)
+			}
+			if seen[i/8] = seen[i/8] || match&bit != 0; has == tag && !seen[i/8] {
+				t.Fatalf("no slot up to %d of %x matches %x", i, tags, tag)
+			} else if match&bit != 0 && has != tag && match&(bit-1)&(eachByte<<(i/8)) == 0 {
+				t.Fatalf("slot %d of %x matches %x", i, tags, tag)
+			}
+			if h := uint64(i) << (quarterShift - 2); first(bit) != uintptr(i) || pick(allSlots, h) != uintptr(i/4*4) || pick(bit, h+1<<quarterShift) != uintptr(i) {
+				t.Fatalf("slot %d is %d, or %d or %d of all and of one", i, first(bit), pick(allSlots, h), pick(bit, h+1<<quarterShift))
+			}
 		}
-		if matchFree(w) != free || matchFull(w) != free^tagHighs {
-			t.Fatalf("free in %x: %x, full %x", w, matchFree(w), matchFull(w))
+		if entries&^uint64(allSlots) != 0 {
+			t.Fatalf("full %x", entries)
 		}
 	}
 }
 
-func TestTagOf(t *testing.T) {
-	for _, h := range []uint64{0, 1<<64 - 1, 0x5A << tagShift} {
-		if tag := tagOf(h); tag&0x80 == 0 || tag > 0xFF || tag&0x7F != h>>tagShift&0x7F {
-			t.Errorf("the tag of %x is %x", h, tag)
+// probe has the same results in assembly and in Go.
+func TestProbe(t *testing.T) {
+	m := newCrafted(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func(h uint64) {
+		key, slot, tags := probe(&m.core, h)
+		wantKey, wantSlot, wantTags := probeInGo(&m.core, h)
+		if key > further && *tagIn(pointer(tags), slot) == fingerprint(h) && key-wantKey == (slot-wantSlot)*m.keyStep {
+			wantKey, wantSlot = key, slot // another one with the tag
+		}
+		if key != wantKey || key > further && slot != wantSlot || tags != wantTags {
+			t.Fatalf("hash %x: %x, %d, %x; want %x, %d, %x", h, key, slot, tags, wantKey, wantSlot, wantTags)
 		}
 	}
-	for r := range uint64(8) {
-		if bit := passBit(0x80 | r); bit != 1<<(56+r) {
-			t.Errorf("entries with the tag %x set the overflow bit %x", 0x80|r, bit)
+	check(0)
+	for n := range 20_000 {
+		h := r.Uint64() &^ (r.Uint64N(4) << 62) // some tables are fuller
+		putCrafted(t, m, h)
+		if n%16 == 0 {
+			check(h)
+			check(r.Uint64())
+			check(h ^ 1<<tagShift)
+		}
+	}
+}
+
+// probeWord finds keys as probe does.
+func TestProbeWord(t *testing.T) {
+	m := New[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	for k := range uint64(20_000) {
+		key, _, tags, h := probeWord(&m.core, k)
+		_, _, wantTags, wantHash := wordInGo(&m.core, k)
+		if key > further || tags != wantTags || h != wantHash {
+			t.Fatalf("an absent key: %x, %x, hash %x; want %x, %x", key, tags, h, wantTags, wantHash)
+		}
+		succeed(m.Put(k, k))
+		key, slot, tags, h := probeWord(&m.core, k)
+		want, _ := find[uint64, uint64](&m.core, &k, h)
+		if key != further && (key != uintptr(want.key) || slot != want.slot || tags != uintptr(want.tags)) {
+			t.Fatalf("key %d: %x, %d, %x, want %v", k, key, slot, tags, want)
+		}
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	for h, want := range map[uint64]uint8{0: 2, 1 << tagShift: 2, 3 << tagShift: 3, 1<<64 - 1: 0xFF, 0x5A << tagShift: 0x5A} {
+		if tag := fingerprint(h); tag != want || overflowBit(tag) != 1<<(want%8) {
+			t.Errorf("the tag of %x is %x, with the overflow bit %x", h, tag, overflowBit(tag))
+		}
+	}
+}
+
+// Classes grow, up to the last two, which no map reaches.
+func TestClasses(t *testing.T) {
+	for i, c := range classes[:60] {
+		if c.slots%lineBytes != 0 || c.slots < headBytes*c.groups || c.slots >= headBytes*c.groups+lineBytes || i > 0 && c.groups <= classes[i-1].groups {
+			t.Errorf("class %d is %+v, after %+v", i, c, classes[max(i, 1)-1])
+		}
+		if next := nextClass(uintptr(i)); i < 59 && (classes[next].groups <= c.groups || classes[next].groups > 2*c.groups) {
+			t.Errorf("%d groups grow to %d", c.groups, classes[next].groups)
 		}
 	}
 }
 
 func TestLayouts(t *testing.T) {
-	tests := []struct {
-		what      string
-		got, want layout
-	}{
-		{"two words on two lines", layoutOf[uint64, uint64](), layout{8, 8, 8, 64, 128, 128}},
-		{"four bytes, one line", layoutOf[uint32, uint32](), layout{4, 4, 8, 36, 64, 256}},
-		{"a set", layoutOf[uint64, struct{}](), layout{8, 0, 8, 0, 64, 256}},
-		{"nothing", layoutOf[struct{}, struct{}](), layout{0, 0, 0, 0, 8, 2048}},
-		{"pad before values", layoutOf[byte, uint64](), layout{1, 8, 8, 16, 72, 128}},
-		{"large values", layoutOf[uint64, [4000]byte](), layout{8, 4000, 8, 64, 28096, 8}},
+	type sizes struct{ keyStep, valueStep, keys, groupBytes, groups, leastGroups uintptr }
+	of := func(l layout) sizes {
+		return sizes{l.keyStep, l.valueStep, l.keys, l.groupBytes, uintptr(classes[l.limits[0]].groups), uintptr(classes[l.limits[7]].groups)}
 	}
-	for _, test := range tests {
-		want := test.want
-		if test.what == "large values" {
-			want.stride = test.got.stride // depends on rounding alone
-		}
-		if test.got != want {
-			t.Errorf("%s: %+v, want %+v", test.what, test.got, want)
+	for _, test := range []struct {
+		what      string
+		got, want sizes
+	}{
+		{"two words", of(layoutOf[uint64, uint64]()), sizes{16, 16, 8, 256, 60, 32}},
+		{"one word", of(layoutOf[uint32, uint32]()), sizes{8, 8, 4, 128, 112, 60}},
+		{"a set", of(layoutOf[uint64, struct{}]()), sizes{8, 8, 0, 128, 112, 60}},
+		{"nothing", of(layoutOf[struct{}, struct{}]()), sizes{0, 0, 0, 16, 120, 72}},
+		{"padding", of(layoutOf[uint64, uint8]()), sizes{8, 1, 16, 144, 96, 56}},
+		{"padding in front", of(layoutOf[uint8, [0]uint64]()), sizes{1, 0, 0, 16, 120, 72}},
+		{"large keys", of(layoutOf[[4000]byte, uint64]()), sizes{4008, 4008, 8, 64128, 4, 3}},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %+v, want %+v", test.what, test.got, test.want)
 		}
 	}
 }
@@ -83,24 +137,31 @@ func TestSlotsAreInTheirGroup(t *testing.T) {
 	testSlots[uint64, uint8](t)
 	testSlots[uint64, struct{}](t)
 	testSlots[uint8, [0]uint64](t)
-	testSlots[ref, struct{}](t)
 	testSlots[struct{}, uint64](t)
 	testSlots[struct{}, struct{}](t)
 }
 
-// testSlots: each key and value has a byte in its group, even one without a size, since
-// the compiler loads it to check the pointer.
+// testSlots: each key and value has bytes of its own in its group. One without a size has a byte in
+// it, since the compiler loads it to check the pointer.
 func testSlots[K comparable, V any](t *testing.T) {
 	l := layoutOf[K, V]()
-	group := make([]uint64, l.stride/8)
-	g := unsafe.Pointer(&group[0])
-	const last = slotsPerGroup - 1
-	key, value := l.key(g, last), l.value(g, last)
-	if unsafe.Pointer(keyIn[K](g, last)) != key || unsafe.Pointer(valueIn[K, V](g, last)) != value {
-		t.Errorf("%T: keys at %d, values at %d", *new(map[K]V), l.keys, l.values)
-	}
-	end := uintptr(g) + l.stride
-	if uintptr(key)+max(l.keyBytes, 1) > end || uintptr(value)+max(l.valueBytes, 1) > end {
-		t.Errorf("%T: keys at %d, values at %d, of %d bytes", *new(map[K]V), l.keys, l.values, l.stride)
+	group := unsafe.Pointer(unsafe.SliceData(make([]uint64, l.groupBytes/8)))
+	used := map[uintptr]bool{}
+	for slot := range uintptr(groupSlots) {
+		at := spot{key: unsafe.Add(group, l.keys+slot*l.keyStep), slot: slot}
+		for p, n := range map[uintptr]uintptr{uintptr(at.key): l.keyBytes, uintptr(l.value(at)): l.valueBytes} {
+			if p < uintptr(group) || p+max(n, 1) > uintptr(group)+l.groupBytes {
+				t.Errorf("%T: slot %d is not in its group", *new(map[K]V), slot)
+			}
+			for i := range n {
+				if used[p+i] {
+					t.Errorf("%T: slot %d has bytes of another", *new(map[K]V), slot)
+				}
+				used[p+i] = true
+			}
+		}
+		if unsafe.Pointer(valueIn[K, V](at.key, slot)) != l.value(at) {
+			t.Errorf("%T: two addresses of value %d", *new(map[K]V), slot)
+		}
 	}
 }

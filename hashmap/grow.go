@@ -1,13 +1,16 @@
-// Growth: a table without a place for an entry doubles or splits.
+// Growth: a table without a place for an entry is rebuilt, grows or splits.
 //
-//	groups        1 -> 2 -> 4 -> ... -> maxGroups, which splits into two of maxGroups
+//	groups        1 -> 2 -> 3 -> 4 -> 6 -> 8 -> 12 -> ... -> the limit, then two tables
 //
 // A split moves the entries with a 1 in the next bit of their hash to a new table. Of the others,
-// entries that had passed full groups move to their home if it has room. All memory is allocated
-// before an entry moves, so an error leaves the map unchanged.
+// entries that had passed full groups move nearer to their home if there is room. All memory is
+// allocated before an entry moves, so an error leaves the map unchanged.
+//
+// Deletions and insertions leave entries farther from their homes than an insertion alone would. So
+// a table that is less than 13/16 full is rebuilt: its entries move nearer to their homes.
 //
 // If the hashes of a table agree in all further bits, no split would help, and the directory would
-// double forever. Then the table doubles instead, and entries may pass any number of groups.
+// double forever. Then the table grows instead, and entries may pass any number of groups.
 
 package hashmap
 
@@ -22,45 +25,64 @@ import (
 
 // insert takes a slot for a new key with hash h. The caller writes the key and the value. On an
 // error nothing has changed.
-func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
+func (c *core) insert(h uint64) (at spot, err error) {
 	for {
 		if c.tables > 0 {
-			t := c.tableOf(h)
-			g, slot, ok := t.place(&c.layout, h, maxPasses)
-			if !ok && c.isSparse(t) {
-				g, slot, ok = t.place(&c.layout, h, t.groups())
-			}
-			if ok {
+			if at, ok := c.makePlace(c.tableOf(h), h); ok {
 				c.len++
-				return g, slot, nil
+				return at, nil
 			}
 		}
 		if err := c.grow(h); err != nil {
-			return nil, 0, err
+			return spot{}, err
 		}
 	}
+}
+
+// makePlace is place, but searches the whole table if it is sparse, and rebuilds it if that helps.
+func (c *core) makePlace(t table, h uint64) (at spot, ok bool) {
+	if at, ok = t.place(&c.layout, h, maxPasses); ok || t.groups() <= maxPasses {
+		return at, ok
+	}
+	switch n := t.count(); {
+	case n*sparseShare < t.slots():
+		return t.place(&c.layout, h, t.groups())
+	case n*16 < t.slots()*13 && c.detach(t) == nil:
+		c.settle(t, table{}, 0)
+		return t.place(&c.layout, h, maxPasses)
+	}
+	return at, false
 }
 
 // sparseShare bounds growth by colliding hashes: a table without a place does not grow if less than
 // 1/sparseShare of its slots are in use.
 const sparseShare = 4
 
-// isSparse reports whether t has enough free slots to be searched beyond maxPasses instead.
-func (c *core) isSparse(t table) bool {
-	return t.groups() > maxPasses && c.count(t)*sparseShare < int(t.groups())*slotsPerGroup
-}
-
 // grow makes room in the table for hash h. On an error nothing has changed.
 func (c *core) grow(h uint64) error {
 	if c.tables == 0 {
-		return c.build(0)
+		return c.build()
 	}
 	t := c.tableOf(h)
 	from, to := c.span(h)
-	if t.groups() < c.maxGroups || !c.divides(t, from, to) {
-		return c.double(t, from, to)
+	if limit := c.limit(from << (c.shift & 63)); t.class() < limit {
+		return c.enlarge(t, from, to, min(nextClass(t.class()), limit))
+	}
+	if !c.divides(t, from, to) {
+		return c.enlarge(t, from, to, nextClass(t.class()))
 	}
 	return c.split(t, from, to)
+}
+
+// nextClass returns the class that a table of a class grows to: 1.3 to 2 times the groups.
+func nextClass(of uintptr) uintptr {
+	switch {
+	case of < 3, of >= fineClasses:
+		return min(of+1, classMask)
+	case of < 7:
+		return of + 2
+	}
+	return min(of+4, fineClasses)
 }
 
 // divides reports whether a split would move some entries of t and keep others. It looks at a few
@@ -73,9 +95,8 @@ func (c *core) divides(t table, from, to uint64) bool {
 	bit := c.nextBit(to - from)
 	seen, ones := 0, 0
 	for i := uintptr(0); i < t.groups() && seen < few; i++ {
-		g := t.group(i, c.stride)
-		for full := matchFull(*tagsAt(g)); full != 0; full &= full - 1 {
-			ones += int(c.hashOfKey(c.key(g, slotOf(full))) >> bit & 1)
+		for entries := t.full(i); entries != 0; entries &= entries - 1 {
+			ones += int(c.hashOfKey(t.at(&c.layout, i, first(entries)).key) >> bit & 1)
 			seen++
 		}
 	}
@@ -90,45 +111,44 @@ func (c *core) nextBit(n uint64) uint {
 	return uint(c.shift) - 1 + uint(bits.TrailingZeros64(n))
 }
 
-// build makes the directory and a first table of 1<<log groups.
-func (c *core) build(log uintptr) error {
-	dir, err := c.alloc(unsafe.Sizeof(c.dir)<<minDepth, lineBytes)
+// build makes the first table, and the directory.
+func (c *core) build() error {
+	t, err := c.newTable(0, false)
 	if err != nil {
 		return err
 	}
-	t, err := c.newTable(log)
+	dir, err := c.alloc(unsafe.Sizeof(c.dir)<<minDepth, lineBytes)
 	if err != nil {
-		c.free(dir, unsafe.Sizeof(c.dir)<<minDepth)
+		c.freeTable(t)
 		return err
 	}
 	c.dir, c.shift = dir, 64-minDepth
 	for i := range uint64(1 << minDepth) {
 		c.setEntry(i, t)
 	}
-	c.tables, c.slots = 1, slotsPerGroup<<log
+	c.tables, c.slots = 1, t.slots()
 	return nil
 }
 
-// double replaces t, which has the references [from, to), by a table of twice the groups.
-func (c *core) double(t table, from, to uint64) error {
+// enlarge replaces t by a table of a greater class. t has the references [from, to).
+func (c *core) enlarge(t table, from, to uint64, class uintptr) error {
 	if err := c.detach(t); err != nil {
 		return err
 	}
-	twice, err := c.newTable(t.log() + 1)
+	larger, err := c.newTable(class, class == c.limit(from<<(c.shift&63)))
 	if err != nil {
 		return err
 	}
 	for i := range t.groups() {
-		g := t.group(i, c.stride)
-		for full := matchFull(*tagsAt(g)); full != 0; full &= full - 1 {
-			slot := slotOf(full)
-			c.move(twice, g, slot, c.hashOfKey(c.key(g, slot)))
+		for entries := t.full(i); entries != 0; entries &= entries - 1 {
+			at := t.at(&c.layout, i, first(entries))
+			c.move(larger, at, c.hashOfKey(at.key))
 		}
 	}
 	for i := from; i < to; i++ {
-		c.setEntry(i, twice)
+		c.setEntry(i, larger)
 	}
-	c.slots += int(t.groups()) * slotsPerGroup
+	c.slots += larger.slots() - t.slots()
 	c.freeTable(t)
 	return nil
 }
@@ -139,7 +159,13 @@ func (c *core) split(t table, from, to uint64) error {
 	if err := c.detach(t); err != nil {
 		return err
 	}
-	ones, err := c.newTable(t.log())
+	bit := c.nextBit(to - from)
+	limit := c.limit(from<<(c.shift&63) | 1<<bit)
+	class := limit
+	if n := t.count(); n > groupSlots*int(classes[class].groups) {
+		class = max(class, classFor(c.ones(t, bit)))
+	}
+	ones, err := c.newTable(class, class == limit)
 	if err != nil {
 		return err
 	}
@@ -151,45 +177,56 @@ func (c *core) split(t table, from, to uint64) error {
 		from, to = 2*from, 2*to
 	}
 	t = c.toHuge(t, from, to)
-	bit := c.nextBit(to - from)
-	for i := range t.groups() {
-		*tagsAt(t.group(i, c.stride)) &= 1<<overflowShift - 1
-	}
-	for i := range t.groups() {
-		g := t.group(i, c.stride)
-		w := tagsAt(g)
-		for full := matchFull(*w); full != 0; full &= full - 1 {
-			slot := slotOf(full)
-			h := c.hashOfKey(c.key(g, slot))
-			switch {
-			case h>>bit&1 != 0:
-				*w = setTag(*w, slot, 0)
-				c.move(ones, g, slot, h)
-			case t.home(h) != i:
-				c.comeHome(t, i, slot, h)
-			}
-		}
-	}
+	c.settle(t, ones, bit)
 	for i := (from + to) / 2; i < to; i++ {
 		c.setEntry(i, ones)
 	}
 	c.tables++
-	c.slots += int(t.groups()) * slotsPerGroup
+	c.slots += ones.slots()
 	return nil
+}
+
+// ones returns how many entries of t have a 1 in a bit of their hash.
+func (c *core) ones(t table, bit uint) (n int) {
+	for i := range t.groups() {
+		for entries := t.full(i); entries != 0; entries &= entries - 1 {
+			n += int(c.hashOfKey(t.at(&c.layout, i, first(entries)).key) >> bit & 1)
+		}
+	}
+	return n
+}
+
+// classFor returns the least class with room for n entries.
+func classFor(n int) (class uintptr) {
+	for n > roomOfClass(class) {
+		class++
+	}
+	return class
+}
+
+// roomOfClass returns how many entries a table of a class has room for on average, so that few Puts
+// grow it: four standard deviations less than 7/8 of the slots. A table of few groups grows only if
+// it is full.
+func roomOfClass(class uintptr) int {
+	n := int(classes[class].groups) * groupSlots
+	if classes[class].groups > maxPasses {
+		n = n*7/8 - int(4*math.Sqrt(float64(n)))
+	}
+	return n
 }
 
 // toHuge moves t to a huge page, if there is room in one. t has the references [from, to).
 func (c *core) toHuge(t table, from, to uint64) table {
-	size := c.stride << t.log()
-	if size != c.huge.size || c.huge.has(uintptr(t.base())) {
+	if t.class() != c.limit(from<<(c.shift&63)) || c.huge.has(uintptr(t.base())) {
 		return t
 	}
-	p := c.hugeTable()
+	size := c.tableBytes(t.class())
+	p := c.hugeTable(size)
 	if p == nil {
 		return t
 	}
 	copy(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(t.base()), size))
-	moved := table{unsafe.Add(p, t.log())}
+	moved := table{unsafe.Add(p, t.class())}
 	for i := from; i < to; i++ {
 		c.setEntry(i, moved)
 	}
@@ -197,22 +234,41 @@ func (c *core) toHuge(t table, from, to uint64) table {
 	return moved
 }
 
-// comeHome moves an entry of group i to its home if that has a free slot, or else sets the overflow
-// bits for the entry.
-func (c *core) comeHome(t table, i, slot uintptr, h uint64) {
-	g := t.group(i, c.stride)
-	if c.isNaN(c.key(g, slot), h) {
+// settle moves the entries of t nearer to their homes. Those with a 1 in a bit of their hash it
+// moves to table ones instead, if that is not nil.
+func (c *core) settle(t, ones table, bit uint) {
+	clear(unsafe.Slice(t.overflow(0), t.groups()))
+	for i := range t.groups() {
+		for entries := t.full(i); entries != 0; entries &= entries - 1 {
+			at := t.at(&c.layout, i, first(entries))
+			h := c.hashOfKey(at.key)
+			switch {
+			case ones.ref != nil && h>>bit&1 != 0:
+				*tagIn(at.tags, at.slot) = 0
+				c.move(ones, at, h)
+			case t.home(h) != i:
+				c.comeHome(t, i, at, h)
+			}
+		}
+	}
+}
+
+// comeHome moves an entry of group i nearer to its home, and sets the overflow bits for it. Its new
+// group is the home or one that settle has visited, so settle does not move the entry again.
+func (c *core) comeHome(t table, i uintptr, at spot, h uint64) {
+	if c.isNaN(at.key, h) {
 		return // a NaN needs no overflow bits
 	}
-	if home, to, ok := t.place(&c.layout, h, 0); ok {
-		c.copyEntry(home, to, g, slot)
-		*tagsAt(g) = setTag(*tagsAt(g), slot, 0)
+	reach := uintptr(0)
+	if home := t.home(h); home < i { // the groups between were settled before
+		reach = i - home - 1
+	}
+	if to, ok := t.place(&c.layout, h, reach); ok {
+		c.copyEntry(to, at)
+		*tagIn(at.tags, at.slot) = 0
 		return
 	}
-	last := t.groups() - 1
-	for at := t.home(h); at != i; at = (at + 1) & last {
-		*tagsAt(t.group(at, c.stride)) |= passBit(tagOf(h))
-	}
+	t.pass(h, i)
 }
 
 // deepen doubles the directory.
@@ -236,7 +292,7 @@ func (c *core) deepen() error {
 // reserve makes room for n more entries, so that few Puts grow a table. On an error some tables may
 // have grown; the entries are unchanged.
 func (c *core) reserve(n int) error {
-	if n > (math.MaxInt-c.len)/int(2*c.stride) {
+	if n > (math.MaxInt-c.len)/int(c.groupBytes/(groupSlots/2)) {
 		return fmt.Errorf("%w: %d more entries are more bytes than an int can hold", freehold.ErrOutOfMemory, n)
 	}
 	want := c.len + n
@@ -244,34 +300,29 @@ func (c *core) reserve(n int) error {
 		return nil
 	}
 	if c.tables == 0 {
-		if err := c.build(0); err != nil {
+		if err := c.build(); err != nil {
 			return err
 		}
 	}
 	for h := uint64(0); ; {
 		t := c.tableOf(h)
 		from, to := c.span(h)
-		if share := want>>c.depth()*int(to-from) + 1; int(t.groups())*slotsPerGroup >= roomy(share) {
+		share, limit := want>>c.depth()*int(to-from)+1, c.limit(h)
+		var err error
+		switch {
+		case share <= roomOfClass(t.class()):
 			if h = to << (c.shift & 63); h == 0 { // the last table
 				return nil
 			}
-			continue
+		case t.class() < limit:
+			c.huge.needed().wait()
+			err = c.enlarge(t, from, to, max(t.class()+1, min(classFor(share), limit)))
+		default:
+			c.huge.needed().wait()
+			err = c.split(t, from, to)
 		}
-		c.huge.needed().wait()
-		grow := c.split
-		if t.groups() < c.maxGroups {
-			grow = c.double
-		}
-		if err := grow(t, from, to); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-}
-
-// roomy returns how many slots to provide for n entries.
-func roomy(n int) int {
-	if n <= (maxPasses+1)*slotsPerGroup {
-		return n
-	}
-	return n + n/2 - n/16
 }

@@ -18,12 +18,11 @@ func newCrafted(t *testing.T) *Map[uint64, uint64] {
 
 func putCrafted(t *testing.T, m *Map[uint64, uint64], h uint64) {
 	t.Helper()
-	g, slot, err := m.insert(h)
+	at, err := m.insert(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	*keyIn[uint64](g, slot) = h
-	*valueIn[uint64, uint64](g, slot) = ^h
+	*(*uint64)(at.key), *valueIn[uint64, uint64](at.key, at.slot) = h, ^h
 }
 
 // Entries that had passed a full group are in it after a split that has made room there.
@@ -33,14 +32,14 @@ func TestEntriesComeHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	const next = 1 << 63 // the bit that divides a first table
-	for tag := range uint64(slotsPerGroup) {
+	for tag := range uint64(groupSlots) {
 		putCrafted(t, m, next|tag<<tagShift) // all home to group 0
 	}
-	for tag := range uint64(slotsPerGroup) {
+	for tag := range uint64(groupSlots) {
 		putCrafted(t, m, tag<<tagShift) // which these pass
 	}
 	from, to := m.span(0)
-	if m.tables != 1 || to-from != 2 || *tagsAt(m.tableOf(0).group(0, m.stride))>>overflowShift == 0 {
+	if m.tables != 1 || to-from != 2 || *m.tableOf(0).overflow(0) == 0 {
 		t.Fatalf("%d tables, the first at %d references", m.tables, to-from)
 	}
 	moved := m.moved
@@ -49,13 +48,13 @@ func TestEntriesComeHome(t *testing.T) {
 	}
 	mustBeWhole(t, m)
 	for _, h := range []uint64{0, next} {
-		home := *tagsAt(m.tableOf(h).group(0, m.stride))
-		if n := bits.OnesCount64(matchFull(home)); n != slotsPerGroup || home>>overflowShift != 0 {
-			t.Errorf("%d entries at home, of %d, and the overflow bits %x", n, slotsPerGroup, home>>overflowShift)
+		home := m.tableOf(h)
+		if n := bits.OnesCount64(home.full(0)); n != groupSlots || *home.overflow(0) != 0 {
+			t.Errorf("%d entries at home, of %d, and the overflow bits %x", n, groupSlots, *home.overflow(0))
 		}
 	}
-	if n := m.moved - moved; n != 2*slotsPerGroup {
-		t.Errorf("%d entries moved, want %d", n, 2*slotsPerGroup)
+	if n := m.moved - moved; n != 2*groupSlots {
+		t.Errorf("%d entries moved, want %d", n, 2*groupSlots)
 	}
 }
 

@@ -21,13 +21,14 @@ const (
 	otherKeys  keyKind = iota // hashed by hash.Comparable, stored in the slot
 	plainKeys                 // hashed by their bytes, stored in the slot
 	stringKeys                // hashed by their bytes, copied to a block
+	narrowKeys                // plain keys whose hashes lack the bits of narrow, in tests
 )
 
 // A hasher hashes keys of one type. Each hasher has a random seed.
 type hasher struct {
 	seed   hash.Seed
 	kind   keyKind
-	narrow uint64 // bits that are cleared in hashes; 0 except in tests
+	narrow uint64 // bits that are cleared in hashes of strings and narrowKeys; 0 except in tests
 }
 
 // newHasher returns a hasher for keys of type K with a new seed.
@@ -88,9 +89,9 @@ func wordsOf[K any](k *K) (x, y uint64, n int) {
 // hashSlow is hashOf for all keys.
 func hashSlow[K comparable](h *hasher, k *K) uint64 {
 	switch h.kind {
-	case plainKeys:
+	case plainKeys, narrowKeys:
 		if isShort[K]() {
-			return hashOf(h, k)
+			return h.words(wordsOf(k)) &^ h.narrow
 		}
 		return h.bytes(unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k)))
 	case stringKeys:
@@ -101,10 +102,10 @@ func hashSlow[K comparable](h *hasher, k *K) uint64 {
 }
 
 // words returns the hash of a short plain key from the results of wordsOf.
-func (h *hasher) words(x, y uint64, n int) uint64 { return h.seed.Words(x, y, n) &^ h.narrow }
+func (h *hasher) words(x, y uint64, n int) uint64 { return h.seed.Words(x, y, n) }
 
 // word is words for a key of 8 bytes.
-func (h *hasher) word(k uint64) uint64 { return h.seed.Uint64(k) &^ h.narrow }
+func (h *hasher) word(k uint64) uint64 { return h.seed.Uint64(k) }
 
 // bytes returns the hash of the bytes of a plain key or a string.
 func (h *hasher) bytes(b []byte) uint64 { return h.seed.Bytes(b) &^ h.narrow }

@@ -1,4 +1,4 @@
-// Huge: the full-size tables of a large map, packed in huge pages.
+// Huge: the greatest tables of a large map, packed in huge pages.
 //
 //	block   | page | page | ... |       of the parent, with AdviceHugePages
 //	page    | table | table | ... |     2 MiB
@@ -30,9 +30,9 @@ const (
 	hugeFrom = 8 << 20 // bytes of tables
 )
 
-// hugeTables is memory for tables of one size. The zero value has none.
+// hugeTables is memory for tables. The zero value has none.
 type hugeTables struct {
-	size   uintptr // of a table; 0 if there are no huge pages
+	size   uintptr // the most of a table; 0 if there are no huge pages
 	page   uintptr // hugePage, except in tests
 	from   uintptr // hugeFrom, except in tests
 	advise func(b []byte, a vm.Advice) error
@@ -67,7 +67,7 @@ type nextPage struct {
 	err  error
 }
 
-// init prepares h for full-size tables of size bytes.
+// init prepares h for tables of up to size bytes.
 func (h *hugeTables) init(size uintptr) {
 	h.page, h.from, h.advise = hugePage, hugeFrom, pages.Advise
 	if size <= hugePage/16 {
@@ -75,21 +75,21 @@ func (h *hugeTables) init(size uintptr) {
 	}
 }
 
-// take returns memory for a table, or nil. tables is the size of all tables of the map.
-func (h *hugeTables) take(parent freehold.Allocator, tables uintptr) unsafe.Pointer {
-	if tables < h.from {
+// take returns size bytes for a table, or nil. tables is the size of all tables of the map.
+func (h *hugeTables) take(parent freehold.Allocator, size, tables uintptr) unsafe.Pointer {
+	if tables < h.from || size > h.size {
 		return nil
 	}
 	if h.next == nil && h.left.size() <= h.page/2 {
 		h.start(parent)
 	}
-	if h.left.size() < h.size {
+	if h.left.size() < size {
 		h.turn()
 	}
-	if h.left.size() < h.size || h.size == 0 {
+	if h.left.size() < size || h.size == 0 {
 		return nil
 	}
-	return pointer(h.left.cut(h.size).from)
+	return pointer(h.left.cut(size).from)
 }
 
 // start starts a goroutine that populates the next page by a system call. A touch would fault if

@@ -27,8 +27,9 @@ func withHuge[K comparable, V any](open maker[K, V], advise func(b []byte, a vm.
 		h := hugeOf(m)
 		switch m := m.(type) {
 		case *Map[K, V]:
-			m.maxGroups = minGroups
-			h.size = m.stride * m.maxGroups
+			m.limits = [8]uint8{}
+			m.setLimits(minGroups * (m.groupBytes + headBytes))
+			h.size = m.tableBytes(uintptr(m.limits[0]))
 		case *Shared[K, V]:
 			m.maxClass = minMaxClass
 			h.size = m.layout.stride << m.maxClass
@@ -43,8 +44,8 @@ func obey([]byte, vm.Advice) error { return nil }
 // tablesOf returns how many full-grown tables m has, and how many of them are in huge pages.
 func tablesOf(m subject[uint64, uint64]) (full, huge int) {
 	h := hugeOf(m)
-	count := func(table, size uintptr) {
-		if size == h.size {
+	count := func(table uintptr, largest bool) {
+		if largest {
 			full++
 			if h.has(table) {
 				huge++
@@ -53,9 +54,9 @@ func tablesOf(m subject[uint64, uint64]) (full, huge int) {
 	}
 	switch m := m.(type) {
 	case *Map[uint64, uint64]:
-		m.eachTable(func(t table) { count(uintptr(t.base()), m.stride<<t.log()) })
+		m.eachTable(func(t table) { count(uintptr(t.base()), t.class() >= uintptr(m.limits[7])) })
 	case *Shared[uint64, uint64]:
-		m.each(func(e uintptr) { count(tableOf(e), m.layout.stride<<classOf(e)) })
+		m.each(func(e uintptr) { count(tableOf(e), classOf(e) == m.maxClass) })
 	}
 	return full, huge
 }
@@ -88,7 +89,7 @@ func TestTablesOfALargeMapAreInHugePages(t *testing.T) {
 		if full < 200 || huge < full*3/4 {
 			t.Errorf("%d of %d tables are in huge pages", huge, full)
 		}
-		if h := hugeOf(m); len(h.blocks) < 20 || len(h.blocks)*int(h.page) > h.bytes*2/3 {
+		if h := hugeOf(m); len(h.blocks) < 20 || len(h.blocks)*int(h.page) > h.bytes*3/4 {
 			t.Errorf("%d blocks of %d bytes", len(h.blocks), h.bytes)
 		}
 		if n := memory.Counts().LiveBytes; reserved(m) != n {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// All yields each entry once, in no particular order. A loop begins at a random group of 7 slots,
+// All yields each entry once, in no particular order. A loop begins at a random group of 16 slots,
 // so loops have different orders, but the order within a group is fixed: to vary it too would take
 // a fifth of the loop's time. The loop may change the map, as with Go's map: an entry that is
 // deleted before the loop reaches it is not yielded, and an entry that is added may or may not be
@@ -55,66 +55,60 @@ func (m *Map[K, V]) Values() iter.Seq[V] {
 
 // walk yields the entries of cur's table, and reports whether to go on.
 func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
-	first := rand.Uint64()
 	n := cur.table.groups()
-	for i := range n {
-		at := (i + uintptr(first)) & (n - 1)
-		for done := uint64(0); ; {
-			g := cur.table.group(at, m.stride) // in each round, as yield may detach cur
-			full := matchFull(*tagsAt(g)) &^ done
-			if full == 0 {
-				break
-			}
-			done = full ^ (full - 1)
-			slot := slotOf(full)
+	i := uintptr(rand.Uint64N(uint64(n)))
+	for range n {
+		for entries := cur.table.full(i); entries != 0; entries &= entries - 1 {
+			at := cur.table.at(&m.layout, i, first(entries)) // yield may detach cur
 			switch {
+			case *tagIn(at.tags, at.slot) == 0: // deleted by yield
 			case cur.detached || m.owned && !m.pairs:
-				k, v, ok := m.entryAt(cur, at, slot)
+				k, v, ok := m.entryAt(cur, i, at)
 				if ok && !yield(k, v) || cur.ended {
 					return false
 				}
 			case m.pairs:
-				k, r := *new(K), *refIn(g, slot)
+				k, r := *new(K), *refIn(at)
 				*(*string)(unsafe.Pointer(&k)) = r.pairKey()
 				if !yield(k, viewOf[V](m.valueKind, r.pairValue())) || cur.ended {
 					return false
 				}
 			default:
-				if !yield(*keyIn[K](g, slot), *valueIn[K, V](g, slot)) || cur.ended {
+				if !yield(*(*K)(at.key), *valueIn[K, V](at.key, at.slot)) || cur.ended {
 					return false
 				}
 			}
 		}
+		i = cur.table.after(i)
 	}
 	return true
 }
 
-// entryAt returns the entry of a slot of cur's table, and whether the map still has it.
-func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
-	g := cur.table.group(i, m.stride)
+// entryAt returns the entry of a slot of group i of cur's table, and whether the map still has it.
+func (m *Map[K, V]) entryAt(cur *cursor, i uintptr, at spot) (k K, v V, ok bool) {
 	if m.hash.kind == stringKeys {
-		r := *refIn(g, slot)
+		r := *refIn(at)
 		if cur.detached {
-			h := *m.hashIn(cur.table, i, slot)
-			if g, slot = m.findRef(m.tableOf(h), r, h); g == nil {
+			h := *m.hashIn(cur.table, i, at.slot)
+			if at, ok = m.findRef(m.tableOf(h), r, h); !ok {
 				return k, v, false
 			}
 		}
 		*(*string)(unsafe.Pointer(&k)) = m.keyOf(r)
-		return k, m.load(g, slot), true
+		return k, m.load(at), true
 	}
-	k = *keyIn[K](g, slot)
+	k = *(*K)(at.key)
 	if cur.detached && k == k { // a NaN cannot have changed or been deleted
-		h := *m.hashIn(cur.table, i, slot)
+		h := *m.hashIn(cur.table, i, at.slot)
 		if m.owned {
-			g, slot = find[K, ref](&m.core, &k, h)
+			at, ok = find[K, ref](&m.core, &k, h)
 		} else {
-			g, slot = find[K, V](&m.core, &k, h)
+			at, ok = find[K, V](&m.core, &k, h)
 		}
-		if g == nil {
+		if !ok {
 			return k, v, false
 		}
-		k = *keyIn[K](g, slot)
+		k = *(*K)(at.key)
 	}
-	return k, m.load(g, slot), true
+	return k, m.load(at), true
 }

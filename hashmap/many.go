@@ -6,8 +6,6 @@
 package hashmap
 
 import (
-	"unsafe"
-
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
@@ -54,7 +52,7 @@ func (m *Map[K, V]) PutMany(keys []K, values []V) error {
 		n := min(batchKeys, len(keys))
 		m.start(&b, keys[:n])
 		for i := range n {
-			if err := m.put(keys[i], values[i], b.hashes[i]); err != nil {
+			if err := m.Put(keys[i], values[i]); err != nil {
 				return err
 			}
 		}
@@ -66,45 +64,38 @@ func (m *Map[K, V]) PutMany(keys []K, values []V) error {
 // A batch is up to batchKeys searches under way.
 type batch struct {
 	hashes [batchKeys]uint64
-	homes  [batchKeys]unsafe.Pointer
-	tags   [batchKeys]uint64 // of the homes
-	read   byte              // the sum of touched bytes, so that the compiler keeps the loads
+	keys   [batchKeys]uintptr // results of probe
+	slots  [batchKeys]uintptr
+	read   byte // the sum of touched bytes, so that the compiler keeps the loads
 }
 
 const batchKeys = 16
 
-// start computes the hashes of up to batchKeys keys and reads their homes.
+// start searches the homes of up to batchKeys keys. The processor overlaps the loads of their
+// slots.
 func (m *Map[K, V]) start(b *batch, keys []K) {
 	for i := range keys {
-		var h uint64
 		if isShort[K]() && m.short {
-			h = m.hash.words(wordsOf(&keys[i])) // inlined
+			b.hashes[i] = m.hash.words(wordsOf(&keys[i])) // inlined
 		} else {
-			h = hashOf(&m.hash, &keys[i])
+			b.hashes[i] = hashOf(&m.hash, &keys[i])
 		}
-		b.hashes[i], b.homes[i] = h, m.homeOf(h, strideOf[K, V]())
 	}
-	for i, g := range b.homes[:len(keys)] {
-		b.tags[i] = *tagsAt(g) | uint64(m.early(g, strideOf[K, V]()))
+	for i := range keys {
+		b.keys[i], b.slots[i], _ = probe(&m.core, b.hashes[i])
 	}
 }
 
-// startOwned is start for a map that owns copies. It also touches the block behind the first
-// matching tag of each home.
+// startOwned is start for a map that owns copies. It also touches the block behind each key.
 func (m *Map[K, V]) startOwned(b *batch, keys []K) {
+	m.start(b, keys)
 	for i := range keys {
-		h := hashOf(&m.hash, &keys[i])
-		b.hashes[i], b.homes[i] = h, m.homeOf(h, m.stride)
-	}
-	for i, g := range b.homes[:len(keys)] {
-		b.tags[i] = *tagsAt(g)
-	}
-	for i, g := range b.homes[:len(keys)] {
-		if match := matchTag(b.tags[i], tagOf(b.hashes[i])); match != 0 {
+		if b.keys[i] > further {
+			at := spot{key: pointer(b.keys[i]), slot: b.slots[i]}
 			if m.hash.kind == stringKeys {
-				b.touch(*refIn(g, slotOf(match)))
+				b.touch(*refIn(at))
 			} else {
-				b.touch(*(*ref)(m.value(g, slotOf(match))))
+				b.touch(*(*ref)(m.value(at)))
 			}
 		}
 	}
@@ -119,28 +110,19 @@ func (b *batch) touch(r ref) {
 
 // finish ends search i, for k.
 func (m *Map[K, V]) finish(b *batch, i int, k *K) (v V, ok bool) {
-	g, w, tag := b.homes[i], b.tags[i], tagOf(b.hashes[i])
-	if match := matchTag(w, tag); match != 0 {
-		if *keyIn[K](g, slotOf(match)) == *k {
-			return *valueIn[K, V](g, slotOf(match)), true
-		}
-	} else if w&passBit(tag) == 0 {
+	switch key := b.keys[i]; {
+	case key == absent:
 		return v, false
+	case key != further && *(*K)(pointer(key)) == *k:
+		return *valueIn[K, V](pointer(key), b.slots[i]), true
 	}
 	return m.getFar(*k, b.hashes[i])
 }
 
 // finishOwned is finish for a map that owns copies.
 func (m *Map[K, V]) finishOwned(b *batch, i int, k *K) (v V, ok bool) {
-	if m.hash.kind == stringKeys {
-		g, w, tag := b.homes[i], b.tags[i], tagOf(b.hashes[i])
-		if match := matchTag(w, tag); match != 0 {
-			if m.keyOf(*refIn(g, slotOf(match))) == *(*string)(unsafe.Pointer(k)) {
-				return m.load(g, slotOf(match)), true
-			}
-		} else if w&passBit(tag) == 0 {
-			return v, false
-		}
+	if b.keys[i] == absent {
+		return v, false
 	}
 	return m.getOwned(k, b.hashes[i])
 }

@@ -37,13 +37,13 @@ type Options struct {
 // Keys are compared by ==. As in Go's map, a NaN is never found: each Put adds an entry, which All
 // yields and only Clear removes.
 //
-// The pause of a Put is bounded: it moves the entries of at most one table of 16 KiB, or of eight
-// groups if these are larger, and may copy the directory, which has 8 bytes for each table. It
-// allocates up to four blocks. Delete frees the entry's slot at once, so a map with a steady
-// stream of deletions and insertions does not slow down. Its tables may take about twice the memory
-// that they took when it was filled, since a table grows whenever chance gives it more entries than
-// ever before, and never shrinks. Only Close, and deleting strings and bytes, return memory to the
-// parent. To shrink a map, copy it to a new one and close the old one.
+// The pause of a Put is bounded: it moves the entries of at most one table of 16 KiB, or of four
+// groups of 16 entries if these are larger, and may copy the directory, which has 8 bytes for each
+// table. It allocates up to four blocks. Delete frees the entry's slot at once, so a map with a
+// steady stream of deletions and insertions does not slow down. Its tables may take up to twice the
+// memory that they took when it was filled, since a table grows whenever chance gives it more
+// entries than ever before, and never shrinks. Only Close, and deleting strings and bytes, return
+// memory to the parent. To shrink a map, copy it to a new one and close the old one.
 //
 // Each map hashes with its own random seed, so that an attacker cannot choose keys that collide.
 // With colliding hashes the map still works, in time proportional to its length.
@@ -71,10 +71,10 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	c.owned = c.hash.kind == stringKeys || c.valueKind != noText
 	switch {
 	case c.hash.kind == stringKeys && c.valueKind == noText:
-		c.layout = layoutOf[ref, struct{}]()
+		c.layout = layoutOf[ref, uint64]()
 		c.head, c.align, c.keyLimit = vt.Size(), vt.Align(), longBytes
 	case c.hash.kind == stringKeys:
-		c.layout = layoutOf[ref, struct{}]()
+		c.layout = layoutOf[ref, uint64]()
 		c.pairs, c.keyLimit = true, pairKeyLimit
 	case c.valueKind != noText:
 		c.layout = layoutOf[K, ref]()
@@ -82,100 +82,68 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 		c.layout = layoutOf[K, V]()
 	}
 	if c.hash.kind == stringKeys {
-		c.hashAt = func(key unsafe.Pointer) uint64 {
-			s := c.keyOf(*(*ref)(key))
-			return c.hash.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
-		}
+		c.hashAt = func(key unsafe.Pointer) uint64 { return *hashIn(key) }
 	} else {
 		c.hashAt = func(key unsafe.Pointer) uint64 { return hashOf(&c.hash, (*K)(key)) }
 	}
 	c.short = c.hash.kind == plainKeys && isShort[K]() && !c.owned
 	c.texts = c.pairs || c.hash.kind == stringKeys && c.head > 0
 	c.reset()
-	c.huge.init(c.stride * c.maxGroups)
+	c.huge.init(c.tableBytes(uintptr(c.limits[0])))
 	container.Make(m, &c.base, &mapKind, parent, o.Name)
 	return m
 }
 
-// find returns the group and the slot of k, whose hash is h, or nil.
+// find returns the slot of k, whose hash is h.
 //
-// Precondition: groups have the layout of K and V, which is a ref if values are text or large.
-func find[K comparable, V any](m *core, k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
-	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
-	w := *tagsAt(g) | uint64(m.early(g, strideOf[K, V]()))
-	for passed := uintptr(0); ; {
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			if slot := slotOf(match); *keyIn[K](g, slot) == *k {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			return nil, 0
-		}
-		if passed++; passed == m.tableOf(h).groups() {
-			return nil, 0
-		}
-		g = m.tableOf(h).after(h, passed, strideOf[K, V]())
-		w = *tagsAt(g)
+// Precondition: slots have the layout of K and V, which is a ref if values are text or large.
+func find[K comparable, V any](m *core, k *K, h uint64) (at spot, ok bool) {
+	key, slot, tags := probe(m, h)
+	switch {
+	case key == absent:
+		return at, false
+	case key != further && *(*K)(pointer(key)) == *k:
+		return spot{pointer(key), pointer(tags), slot}, true
 	}
-}
-
-// keyIn returns the address of a slot's key.
-//
-// Precondition: g is a group of a map with keys of type K, which is not string.
-func keyIn[K comparable](g unsafe.Pointer, slot uintptr) *K {
-	var k K
-	return (*K)(unsafe.Add(g, tagBytes*some[K]()+slot*unsafe.Sizeof(k)))
-}
-
-// valueIn returns the address of a slot's value.
-//
-// Precondition: g is a group of a map with keys of type K and values of type V, without copies.
-func valueIn[K comparable, V any](g unsafe.Pointer, slot uintptr) *V {
-	var v V
-	return (*V)(unsafe.Add(g, valuesOf[K, V]()*some[V]()+slot*unsafe.Sizeof(v)))
+	return m.tableOf(h).search(&m.layout, h, func(at spot) bool { return *(*K)(at.key) == *k })
 }
 
 // Get returns the value of k, and whether the map has k. A string or []byte is the map's memory,
 // valid until the next call that changes the map.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
-	if !isShort[K]() || !m.short {
-		if !m.texts {
-			return m.getSlow(k)
+	// Nearly every search ends in the home. The fewer instructions it has, the more searches the
+	// processor overlaps, so there is no call but the probe.
+	switch {
+	case unsafe.Sizeof(k) == 8 && m.short:
+		key, slot, _, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
+		switch key {
+		case absent:
+			return v, false
+		case further:
+			return m.getFar(k, h)
 		}
-		r, _, ok := m.lookUp(*(*string)(unsafe.Pointer(&k)))
+		return *valueIn[K, V](pointer(key), slot), true
+	case isShort[K]() && m.short:
+		h := m.hash.words(wordsOf(&k))
+		key, slot, _ := probe(&m.core, h)
+		if key == absent {
+			return v, false
+		}
+		if key == further || *(*K)(pointer(key)) != k {
+			return m.getFar(k, h)
+		}
+		return *valueIn[K, V](pointer(key), slot), true
+	case m.texts:
+		at, _, ok := m.lookUp(*(*string)(unsafe.Pointer(&k)))
 		switch {
 		case !ok:
 			return v, false
 		case m.pairs:
-			return viewOf[V](m.valueKind, r.pairValue()), true
+			return viewOf[V](m.valueKind, refIn(at).pairValue()), true
 		}
-		return *(*V)(r.block()), true
+		return *(*V)(refIn(at).block()), true
 	}
-	// Nearly every search ends in the first group. It is searched without a call: the fewer
-	// instructions a search has, the more searches the processor overlaps.
-	h := m.hash.words(wordsOf(&k))
-	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
-	w := *tagsAt(g)
-	if match := matchTag(w, tag); match != 0 {
-		v := valueIn[K, V](g, m.early(g, strideOf[K, V]())+slotOf(match))
-		if *keyIn[K](g, slotOf(match)) == k {
-			return *v, true
-		}
-	} else if w&passBit(tag) == 0 {
-		return v, false
-	}
-	return m.getFar(k, h)
-}
-
-// early loads the second line of the group at g, if there is one, and returns 0. So the processor
-// loads both lines of the group together. Without it, it would load the value's line only after it
-// has searched the tags. Callers add the result to an address, so that the load is not dropped.
-func (c *core) early(g unsafe.Pointer, stride uintptr) uintptr {
-	if stride < 2*lineBytes {
-		return 0
-	}
-	return uintptr(*tagsAt(unsafe.Add(g, lineBytes)) & c.zero)
+	return m.getSlow(k)
 }
 
 // getSlow is Get for all maps.
@@ -189,8 +157,8 @@ func (m *Map[K, V]) getSlow(k K) (v V, ok bool) {
 
 // getFar is Get for a map without copies.
 func (m *Map[K, V]) getFar(k K, h uint64) (v V, ok bool) {
-	if g, slot := find[K, V](&m.core, &k, h); g != nil {
-		return *valueIn[K, V](g, slot), true
+	if at, ok := find[K, V](&m.core, &k, h); ok {
+		return *valueIn[K, V](at.key, at.slot), true
 	}
 	return v, false
 }
@@ -202,8 +170,8 @@ func (m *Map[K, V]) At(k K) *V {
 	if m.owned {
 		return m.atOwned(&k)
 	}
-	if g, slot := find[K, V](&m.core, &k, hashOf(&m.hash, &k)); g != nil {
-		return valueIn[K, V](g, slot)
+	if at, ok := find[K, V](&m.core, &k, hashOf(&m.hash, &k)); ok {
+		return valueIn[K, V](at.key, at.slot)
 	}
 	return nil
 }
@@ -211,46 +179,39 @@ func (m *Map[K, V]) At(k K) *V {
 // Put sets the value of k. An error is the parent's and matches [freehold.ErrOutOfMemory]; the map
 // is then unchanged. Replacing a value needs no memory, unless V is string or []byte.
 func (m *Map[K, V]) Put(k K, v V) error {
-	m.mustBeWritable("Put")
-	if m.owned {
-		return m.putOwned(&k, &v)
-	}
-	return m.put(k, v, hashOf(&m.hash, &k))
-}
-
-// put is Put for a map without copies; h is the hash of k.
-func (m *Map[K, V]) put(k K, v V, h uint64) error {
-	// Nearly every search ends in the home.
-	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
-	w := *tagsAt(g)
-	if match := matchTag(w, tag); match != 0 {
-		if slot := slotOf(match); *keyIn[K](g, slot) == k && m.hash.kind == plainKeys {
-			*valueIn[K, V](g, slot) = v
-			return nil
+	m.base.MustBeWritable(&mapKind, "Put")
+	if unsafe.Sizeof(k) != 8 || !m.short {
+		if m.owned {
+			return m.putOwned(&k, &v)
 		}
-	} else if free := matchFree(w); free != 0 && w&passBit(tag) == 0 && m.tables > 0 {
-		slot := slotOf(free)
-		*keyIn[K](g, slot), *valueIn[K, V](g, slot) = k, v
-		*tagsAt(g) = setTag(w, slot, tag)
-		m.len++
+		return m.putFar(k, v, hashOf(&m.hash, &k))
+	}
+	key, slot, tags, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
+	if key > further {
+		*valueIn[K, V](pointer(key), slot) = v
+		return nil
+	}
+	if lo, hi := tagWords(pointer(tags)); key == absent && m.tables > 0 && full(lo, hi) != allSlots {
+		at := m.take(h, pointer(tags), full(lo, hi)^allSlots)
+		*(*K)(at.key), *valueIn[K, V](at.key, at.slot) = k, v
 		return nil
 	}
 	return m.putFar(k, v, h)
 }
 
-// putFar is put if neither the key nor a free slot for it is in its home.
+// putFar is Put for a map without copies; h is the hash of k.
 func (m *Map[K, V]) putFar(k K, v V, h uint64) error {
-	g, slot := find[K, V](&m.core, &k, h)
-	if g == nil {
+	at, found := find[K, V](&m.core, &k, h)
+	if !found {
 		var err error
-		if g, slot, err = m.insert(h); err != nil {
+		if at, err = m.insert(h); err != nil {
 			return err
 		}
-		*keyIn[K](g, slot) = k
-	} else if m.hash.kind == otherKeys {
-		*keyIn[K](g, slot) = k // -0 may replace +0
 	}
-	*valueIn[K, V](g, slot) = v
+	if !found || m.hash.kind == otherKeys { // -0 may replace +0
+		*(*K)(at.key) = k
+	}
+	*valueIn[K, V](at.key, at.slot) = v
 	return nil
 }
 
@@ -290,17 +251,27 @@ func (m *Map[K, V]) lend(fn func()) {
 
 // Delete removes k, and reports whether the map had it.
 func (m *Map[K, V]) Delete(k K) bool {
-	m.mustBeWritable("Delete")
+	m.base.MustBeWritable(&mapKind, "Delete")
 	if m.owned {
 		return m.deleteOwned(&k)
 	}
-	h := hashOf(&m.hash, &k)
-	g, slot := find[K, V](&m.core, &k, h)
-	if g == nil {
-		return false
+	if unsafe.Sizeof(k) == 8 && m.short {
+		switch key, slot, tags, _ := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k))); key {
+		case absent:
+			return false
+		case further:
+		default: // it is in its home
+			*tagIn(pointer(tags), slot) = 0
+			m.len--
+			return true
+		}
 	}
-	m.remove(g, slot, h)
-	return true
+	h := hashOf(&m.hash, &k)
+	at, ok := find[K, V](&m.core, &k, h)
+	if ok {
+		m.remove(at, h)
+	}
+	return ok
 }
 
 // Len returns the number of entries.
@@ -346,14 +317,13 @@ func (c *core) clear() {
 			return
 		}
 		for i := range t.groups() {
-			g := t.group(i, c.stride)
-			full := matchFull(*tagsAt(g))
-			c.len -= bits.OnesCount64(full)
-			for ; c.owned && full != 0; full &= full - 1 {
-				c.freeSlot(g, slotOf(full))
+			entries := t.full(i)
+			c.len -= bits.OnesCount64(entries)
+			for ; c.owned && entries != 0; entries &= entries - 1 {
+				c.freeSlot(t.at(&c.layout, i, first(entries)))
 			}
-			*tagsAt(g) = 0
 		}
+		clear(unsafe.Slice((*byte)(t.base()), t.groups()*headBytes))
 	})
 }
 

@@ -32,32 +32,31 @@ func (c *core) free(p unsafe.Pointer, size uintptr) {
 	c.base.Parent.Free(unsafe.Slice((*byte)(p), int(size)))
 }
 
-// newTable returns a table without entries.
-func (c *core) newTable(log uintptr) (table, error) {
+// newTable returns a table of a class without entries. A table of the greatest class for its hashes
+// is huge, as it stays until Close.
+func (c *core) newTable(of uintptr, huge bool) (table, error) {
+	size := c.tableBytes(of)
 	var p unsafe.Pointer
-	if c.stride<<log == c.huge.size {
-		p = c.hugeTable()
+	if huge {
+		p = c.hugeTable(size)
 	}
 	if p == nil {
 		var err error
-		if p, err = c.alloc(c.stride<<log, int(tableAlign(c.stride))); err != nil {
+		if p, err = c.alloc(size, lineBytes); err != nil {
 			return table{}, err
 		}
 	}
-	t := table{unsafe.Add(p, log)}
-	for i := range t.groups() {
-		*tagsAt(t.group(i, c.stride)) = 0
-	}
-	return t, nil
+	clear(unsafe.Slice((*byte)(p), uintptr(classes[of].groups)*headBytes))
+	return table{unsafe.Add(p, of)}, nil
 }
 
-// hugeTable returns memory for a table of maxGroups in a huge page, or nil.
-func (c *core) hugeTable() unsafe.Pointer {
-	return c.huge.take(c.base.Parent, uintptr(c.tables)*c.huge.size)
+// hugeTable returns memory for a table in a huge page, or nil.
+func (c *core) hugeTable(size uintptr) unsafe.Pointer {
+	return c.huge.take(c.base.Parent, size, uintptr(c.slots)*c.groupBytes/groupSlots)
 }
 
 func (c *core) freeTable(t table) {
 	if !c.huge.has(uintptr(t.base())) {
-		c.free(t.base(), c.stride<<t.log())
+		c.free(t.base(), c.tableBytes(t.class()))
 	}
 }

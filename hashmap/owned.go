@@ -15,81 +15,55 @@ func (c *core) keyOf(r ref) string {
 	return r.text(c.head)
 }
 
-// findString returns the group and the slot of a string key with hash h, or nil.
-func (c *core) findString(s string, h uint64) (g unsafe.Pointer, slot uintptr) {
-	t, tag := c.tableOf(h), tagOf(h)
-	for passed := uintptr(0); passed < t.groups(); passed++ {
-		g := t.after(h, passed, refStride)
-		w := *tagsAt(g)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			if slot := slotOf(match); c.keyOf(*refIn(g, slot)) == s {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			return nil, 0
-		}
-	}
-	return nil, 0
-}
+// The slot of a string key has a reference as its key and the hash as its value. With the hash,
+// growth does not read the strings.
 
-// lookUp returns the reference to the block of string key s, its hash, and whether the map has it.
-//
-// If s has 8 to 16 bytes, it searches the first group without a call, as Get does.
-func (c *core) lookUp(s string) (r ref, h uint64, ok bool) {
+// refIn returns the reference to a slot's string key.
+func refIn(at spot) *ref { return (*ref)(at.key) }
+
+// hashIn returns the hash of a slot's string key.
+func hashIn(key unsafe.Pointer) *uint64 { return valueIn[ref, uint64](key, 0) }
+
+// lookUp returns the slot of string key s, its hash, and whether the map has it. It compares keys
+// of 8 to 16 bytes without a call, as nearly every search ends in the home.
+func (c *core) lookUp(s string) (at spot, h uint64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	if len(b) < 8 || len(b) > 16 {
-		return c.lookUpFar(s, c.hash.bytes(b))
+		h = c.hash.bytes(b)
+		at, ok = c.findString(s, h)
+		return at, h, ok
 	}
 	x, y := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[len(b)-8:])
 	h = c.hash.seed.Words(x, y, len(b)) &^ c.hash.narrow
-	g, tag := c.homeOf(h, refStride), tagOf(h)
-	w := *tagsAt(g)
-	if match := matchTag(w, tag); match != 0 {
-		r := *refIn(g, slotOf(match))
-		if uintptr(r>>refAddrBits)&c.keyLimit == uintptr(len(b)) {
+	key, slot, tags := probe(c, h)
+	if key > further {
+		at = spot{pointer(key), pointer(tags), slot}
+		if r := *refIn(at); uintptr(r>>refAddrBits)&c.keyLimit == uintptr(len(b)) {
 			key := unsafe.Slice((*byte)(unsafe.Add(r.block(), c.head)), len(b))
 			if binary.LittleEndian.Uint64(key) == x && binary.LittleEndian.Uint64(key[len(b)-8:]) == y {
-				return r, h, true
+				return at, h, true
 			}
 		}
-	} else if w&passBit(tag) == 0 {
-		return 0, h, false
+	} else if key == absent {
+		return at, h, false
 	}
-	return c.lookUpFar(s, h)
+	at, ok = c.findString(s, h)
+	return at, h, ok
 }
 
-// lookUpFar is lookUp for a string with hash h.
-func (c *core) lookUpFar(s string, h uint64) (ref, uint64, bool) {
-	if g, slot := c.findString(s, h); g != nil {
-		return *refIn(g, slot), h, true
+// findString returns the slot of a string key with hash h.
+func (c *core) findString(s string, h uint64) (at spot, ok bool) {
+	is := func(at spot) bool { return *hashIn(at.key) == h && c.keyOf(*refIn(at)) == s }
+	key, slot, tags := probe(c, h)
+	if at = (spot{pointer(key), pointer(tags), slot}); key == absent || key > further && is(at) {
+		return at, key != absent
 	}
-	return 0, h, false
+	return c.tableOf(h).search(&c.layout, h, is)
 }
 
-// findRef returns the group and the slot in t of r, a reference to a key with hash h, or nil.
-func (c *core) findRef(t table, r ref, h uint64) (g unsafe.Pointer, slot uintptr) {
-	for passed := uintptr(0); passed < t.groups(); passed++ {
-		g := t.after(h, passed, refStride)
-		w := *tagsAt(g)
-		for match := matchTag(w, tagOf(h)); match != 0; match &= match - 1 {
-			if slot := slotOf(match); *refIn(g, slot) == r {
-				return g, slot
-			}
-		}
-		if w&passBit(tagOf(h)) == 0 {
-			return nil, 0
-		}
-	}
-	return nil, 0
-}
-
-// refStride is the stride of groups whose slots are references to keys: a line.
-const refStride = tagBytes + slotsPerGroup*refBytes
-
-// refIn returns the address of the reference to a slot's key.
-func refIn(g unsafe.Pointer, slot uintptr) *ref {
-	return (*ref)(unsafe.Add(g, tagBytes+slot*refBytes))
+// findRef returns the slot in t of r, a reference to a key with hash h.
+func (c *core) findRef(t table, r ref, h uint64) (at spot, ok bool) {
+	return t.search(&c.layout, h, func(at spot) bool { return *refIn(at) == r })
 }
 
 // newPair returns a reference to a block with a key and a value.
@@ -131,9 +105,9 @@ func (c *core) freePair(r ref) {
 // Otherwise the pair gets a new block, so the slot's reference changes, also in copies of cursors.
 // key and value may be parts of the map's own blocks.
 func (c *core) putPair(key, value string) error {
-	old, h, found := c.lookUp(key)
+	at, h, found := c.lookUp(key)
 	if found {
-		if to := old.pairValue(); len(to) == len(value) {
+		if to := refIn(at).pairValue(); len(to) == len(value) {
 			copy(unsafe.Slice(unsafe.StringData(to), len(to)), value)
 			return nil
 		}
@@ -143,17 +117,16 @@ func (c *core) putPair(key, value string) error {
 		return err
 	}
 	if found {
-		g, slot := c.findRef(c.tableOf(h), old, h)
-		*refIn(g, slot) = r
+		old := *refIn(at)
+		*refIn(at) = r
 		c.replaceCopies(old, r, h)
 		c.freePair(old)
 		return nil
 	}
-	g, slot, err := c.insert(h)
-	if err != nil {
+	if at, err = c.insert(h); err != nil {
 		c.freePair(r)
 		return err
 	}
-	*refIn(g, slot) = r
+	*refIn(at), *hashIn(at.key) = r, h
 	return nil
 }

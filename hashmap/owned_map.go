@@ -8,8 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// findOwned returns the group and the slot of k, whose hash is h, or nil.
-func (m *Map[K, V]) findOwned(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
+// findOwned returns the slot of k, whose hash is h.
+func (m *Map[K, V]) findOwned(k *K, h uint64) (at spot, ok bool) {
 	if m.hash.kind == stringKeys {
 		return m.findString(*(*string)(unsafe.Pointer(k)), h)
 	}
@@ -20,31 +20,31 @@ func (m *Map[K, V]) findOwned(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
 // of the reference.
 //
 // Precondition: pairs is not set.
-func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
+func (c *core) valueOf(at spot) unsafe.Pointer {
 	switch {
 	case c.hash.kind == stringKeys && c.head > 0: // a value without size may have no block
-		return (*refIn(g, slot)).block()
+		return refIn(at).block()
 	case c.valueKind == isLarge:
-		return unsafe.Pointer(unsafe.StringData((*(*ref)(c.value(g, slot))).text(0)))
+		return unsafe.Pointer(unsafe.StringData((*(*ref)(c.value(at))).text(0)))
 	}
-	return c.value(g, slot)
+	return c.value(at)
 }
 
 // load returns the value of a slot.
-func (m *Map[K, V]) load(g unsafe.Pointer, slot uintptr) (v V) {
+func (m *Map[K, V]) load(at spot) (v V) {
 	switch {
 	case m.pairs:
-		return viewOf[V](m.valueKind, (*refIn(g, slot)).pairValue())
+		return viewOf[V](m.valueKind, refIn(at).pairValue())
 	case m.views():
-		return viewOf[V](m.valueKind, (*(*ref)(m.value(g, slot))).text(0))
+		return viewOf[V](m.valueKind, (*(*ref)(m.value(at))).text(0))
 	}
-	return *(*V)(m.valueOf(g, slot))
+	return *(*V)(m.valueOf(at))
 }
 
 // getOwned is Get of k, whose hash is h.
 func (m *Map[K, V]) getOwned(k *K, h uint64) (v V, ok bool) {
-	if g, slot := m.findOwned(k, h); g != nil {
-		return m.load(g, slot), true
+	if at, ok := m.findOwned(k, h); ok {
+		return m.load(at), true
 	}
 	return v, false
 }
@@ -53,8 +53,8 @@ func (m *Map[K, V]) atOwned(k *K) *V {
 	if m.views() {
 		arg.Panicf("hashmap.Map.At", "values are copies that the map owns: use Get and Put")
 	}
-	if g, slot := m.findOwned(k, hashOf(&m.hash, k)); g != nil {
-		return (*V)(m.valueOf(g, slot))
+	if at, ok := m.findOwned(k, hashOf(&m.hash, k)); ok {
+		return (*V)(m.valueOf(at))
 	}
 	return nil
 }
@@ -71,21 +71,20 @@ func (m *Map[K, V]) putOwned(k *K, v *V) error {
 
 // putString is putOwned for a string key whose block has the value too.
 func (m *Map[K, V]) putString(key string, v *V) error {
-	r, h, found := m.lookUp(key)
+	at, h, found := m.lookUp(key)
 	if !found {
-		var err error
-		if r, err = newBlock(m, m.head, m.align, key); err != nil {
+		r, err := newBlock(m, m.head, m.align, key)
+		if err != nil {
 			return err
 		}
-		g, slot, err := m.insert(h)
-		if err != nil {
+		if at, err = m.insert(h); err != nil {
 			freeBlock(m, r, m.head)
 			return err
 		}
-		*refIn(g, slot) = r
+		*refIn(at), *hashIn(at.key) = r, h
 	}
 	if m.head > 0 { // a value without size may have no block
-		*(*V)(r.block()) = *v
+		*(*V)(refIn(at).block()) = *v
 	}
 	return nil
 }
@@ -93,52 +92,51 @@ func (m *Map[K, V]) putString(key string, v *V) error {
 // putText is putOwned for a key that is not a string and a value that is text.
 func (m *Map[K, V]) putText(k *K, v *V) error {
 	h := hashOf(&m.hash, k)
-	g, slot := find[K, ref](&m.core, k, h)
-	if g != nil && m.valueKind == isLarge {
-		*(*V)(m.valueOf(g, slot)) = *v
+	at, found := find[K, ref](&m.core, k, h)
+	if found && m.valueKind == isLarge {
+		*(*V)(m.valueOf(at)) = *v
 		return nil
 	}
 	value, err := newBlock(m, 0, blockAlign, textOf(m.valueKind, v))
 	if err != nil {
 		return err
 	}
-	if g != nil {
-		p := (*ref)(m.value(g, slot))
+	if found {
+		p := (*ref)(m.value(at))
 		freeBlock(m, *p, 0)
 		*p = value
 		return nil
 	}
-	if g, slot, err = m.insert(h); err != nil {
+	if at, err = m.insert(h); err != nil {
 		freeBlock(m, value, 0)
 		return err
 	}
-	*keyIn[K](g, slot) = *k
-	*(*ref)(m.value(g, slot)) = value
+	*(*K)(at.key) = *k
+	*(*ref)(m.value(at)) = value
 	return nil
 }
 
 func (m *Map[K, V]) deleteOwned(k *K) bool {
 	h := hashOf(&m.hash, k)
-	g, slot := m.findOwned(k, h)
-	if g == nil {
-		return false
+	at, ok := m.findOwned(k, h)
+	if ok {
+		m.freeSlot(at)
+		m.remove(at, h)
 	}
-	m.freeSlot(g, slot)
-	m.remove(g, slot, h)
-	return true
+	return ok
 }
 
 // views reports whether callers get values without a copy: strings and []byte.
 func (c *core) views() bool { return c.valueKind == isString || c.valueKind == isBytes }
 
 // freeSlot frees the blocks of a slot.
-func (c *core) freeSlot(g unsafe.Pointer, slot uintptr) {
+func (c *core) freeSlot(at spot) {
 	switch {
 	case c.pairs:
-		c.freePair(*refIn(g, slot))
+		c.freePair(*refIn(at))
 	case c.hash.kind == stringKeys:
-		freeBlock(c, *refIn(g, slot), c.head)
+		freeBlock(c, *refIn(at), c.head)
 	default:
-		freeBlock(c, *(*ref)(c.value(g, slot)), 0)
+		freeBlock(c, *(*ref)(c.value(at)), 0)
 	}
 }

@@ -198,7 +198,7 @@ func (m *sharedTables) take(class uintptr) (uintptr, error) {
 		return e, nil
 	}
 	if size := m.layout.stride << class; size == m.huge.size {
-		if p := m.huge.take(m.base.Parent, uintptr(m.reserved+m.huge.bytes)); p != nil {
+		if p := m.huge.take(m.base.Parent, size, uintptr(m.reserved+m.huge.bytes)); p != nil {
 			clear(unsafe.Slice((*byte)(p), size))
 			return uintptr(p) | class, nil
 		}

@@ -227,7 +227,7 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 		} {
 			eachGet(t, what+" after "+point, func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool)) {
 				del := what != "replace"
-				m.hasher.narrow = narrow
+				m.hasher.narrowBy(narrow)
 				succeed(m.Put("key", old))
 				m.seam.Once(p, 1, func() {
 					if del {
@@ -313,7 +313,7 @@ func TestSharedWriterLooksAgain(t *testing.T) {
 			t.Run(name+" in "+call, func(t *testing.T) {
 				m := NewShared[uint64, uint64](alloctest.New(t), nil)
 				defer m.Close()
-				m.hasher.narrow = between.narrow
+				m.hasher.narrowBy(between.narrow)
 				for k := range uint64(between.keys) {
 					succeed(m.Put(k, k))
 				}

@@ -101,7 +101,7 @@ func TestSharedTablesAreBounded(t *testing.T) {
 	twoProcessors(t)
 	for _, narrow := range []uint64{0, math.MaxUint64 &^ (1<<40 - 1)} {
 		m := NewShared[uint64, uint64](alloctest.New(t), nil)
-		m.hasher.narrow = narrow
+		m.hasher.narrowBy(narrow)
 		for k := range uint64(30_000) {
 			succeed(m.Put(k, k))
 		}

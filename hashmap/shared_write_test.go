@@ -11,7 +11,7 @@ import (
 func TestSharedSlotsAreReused(t *testing.T) {
 	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
-	m.hasher.narrow = 1<<64 - 1 // all in one table, of 7 slots
+	m.hasher.narrowBy(1<<64 - 1) // all in one table, of 7 slots
 	for range 100 {
 		succeed(m.Put(1, 1))
 		m.Delete(1)
@@ -41,7 +41,7 @@ func largestClass(m *Shared[uint64, uint64]) (class uintptr) {
 func TestSharedChurnCopiesTables(t *testing.T) {
 	m := NewShared[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
-	m.hasher.narrow = 1<<64 - 1 // all pass the same groups, so slots are not free at once
+	m.hasher.narrowBy(1<<64 - 1) // all pass the same groups, so slots are not free at once
 	const live = 40
 	for k := range uint64(live) {
 		succeed(m.Put(k, k))

@@ -1,8 +1,12 @@
-// Tables: groups in one block, and how they place and remove entries.
+// Tables of a Map: groups in one block, and how they place and remove entries.
 //
-//	table     | group 0 | group 1 | ... | group 2^log - 1 |      aligned to a line
+//	table     | tags 16 B | tags | ... | overflow 1 B | ... | pad | slots | slots | ... |
 //
-// A reference to a table is its address plus log: a pointer into the table's first line.
+// A search reads a group's tags, and the slots only if a tag matches. The tags of a large map stay
+// in the processor's caches: they take 1.1 bytes a slot.
+//
+// A reference to a table is its address plus its class: a pointer into the table's first line. The
+// class has the number of groups.
 //
 // Invariants (check verifies them):
 //   - an entry is in its home or in a group after it, cyclically, and its overflow bit is set in
@@ -14,112 +18,200 @@
 
 package hashmap
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
-// A table is a reference to a table: its address plus log.
+// A class is a size of tables: the number of groups, and the offset of the first slot.
+type class struct{ groups, slots uint32 }
+
+// headBytes is the size of a group's tags and overflow byte.
+const headBytes = groupSlots + 1
+
+// classes have 1 to 8 groups, then eight classes for each doubling up to 128 groups, and then one.
+// A multiple of 15 groups of 16-byte entries takes a multiple of 4 KiB.
+var classes = func() (all [classMask + 1]class) {
+	for i := range all {
+		n := uint32(i + 1)
+		switch {
+		case i >= fineClasses:
+			n = fineGroups << min(i-fineClasses, 20)
+		case i >= 8:
+			n = uint32(8+(i+1)%8) << ((i+1)/8 - 1)
+		}
+		all[i] = class{n, (n*headBytes + lineBytes - 1) &^ (lineBytes - 1)}
+	}
+	return all
+}()
+
+const (
+	fineClasses = 39 // with fewer than fineGroups
+	fineGroups  = 128
+)
+
+// A table is a reference to a table: its address plus its class.
 type table struct{ ref unsafe.Pointer }
 
-const logMask = lineBytes - 1
+// A spot is a slot of a table: the addresses of its key and of its group's tags, and its number.
+type spot struct {
+	key, tags unsafe.Pointer
+	slot      uintptr
+}
 
-func (t table) log() uintptr { return uintptr(t.ref) & logMask }
+func (t table) class() uintptr { return uintptr(t.ref) & classMask }
 
-func (t table) groups() uintptr { return 1 << (t.log() & 63) }
+func (t table) groups() uintptr { return uintptr(classes[t.class()].groups) }
 
-func (t table) base() unsafe.Pointer { return unsafe.Add(t.ref, -int(t.log())) }
+// slots returns the number of slots.
+func (t table) slots() int { return int(t.groups()) * groupSlots }
+
+func (t table) base() unsafe.Pointer { return unsafe.Add(t.ref, -int(t.class())) }
 
 // home returns the index of the home group of a key with hash h.
 func (t table) home(h uint64) uintptr {
-	return uintptr(uint64(uint32(h)) << (t.log() & 63) >> groupShift)
+	return uintptr(uint64(uint32(h)) * uint64(t.groups()) >> groupShift)
 }
 
-// after returns the group for a key with hash h that has passed the given number of groups.
-func (t table) after(h uint64, passed, stride uintptr) unsafe.Pointer {
-	return t.group((t.home(h)+passed)&(t.groups()-1), stride)
+// after returns the index of the group after group i.
+func (t table) after(i uintptr) uintptr {
+	if i++; i < t.groups() {
+		return i
+	}
+	return 0
 }
 
-// group returns group i.
-func (t table) group(i, stride uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i*stride) }
-
-// homeOf returns the home group of a key with hash h.
-func (c *core) homeOf(h uint64, stride uintptr) unsafe.Pointer {
-	t := c.tableOf(h)
-	return unsafe.Add(t.base(), t.home(h)*stride)
+// distance returns how many groups an entry with hash h in group i has passed.
+func (t table) distance(h uint64, i uintptr) uintptr {
+	home := t.home(h)
+	if home > i {
+		i += t.groups()
+	}
+	return i - home
 }
 
-// maxPasses is how many groups a new entry may pass before its table grows, which is then about 0.8
+// tags returns the address of the tags of group i.
+func (t table) tags(i uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i*groupSlots) }
+
+// overflow returns the address of the overflow byte of group i.
+func (t table) overflow(i uintptr) *uint8 {
+	return (*uint8)(unsafe.Add(t.base(), t.groups()*groupSlots+i))
+}
+
+// full returns the slots of group i that have entries.
+func (t table) full(i uintptr) uint64 { return full(tagWords(t.tags(i))) }
+
+// groupOf returns the index of the group with the given tags.
+func (t table) groupOf(tags unsafe.Pointer) uintptr {
+	return (uintptr(tags) - uintptr(t.base())) / groupSlots
+}
+
+// at returns slot s of group i.
+func (t table) at(l *layout, i, s uintptr) spot {
+	key := uintptr(classes[t.class()].slots) + i*l.groupBytes + l.keys + s*l.keyStep
+	return spot{unsafe.Add(t.base(), key), t.tags(i), s}
+}
+
+// value returns the address of the value beside a spot's key.
+func (l *layout) value(at spot) unsafe.Pointer {
+	return unsafe.Add(at.key, at.slot*(l.valueStep-l.keyStep)-l.keys)
+}
+
+// tableBytes returns the size of a table of a class.
+func (l *layout) tableBytes(of uintptr) uintptr {
+	n := uintptr(classes[of].slots) + uintptr(classes[of].groups)*l.groupBytes
+	return (n + lineBytes - 1) &^ (lineBytes - 1)
+}
+
+// search looks for a key with hash h in t. It calls is with each slot whose tag matches, and
+// returns the first one for which is reports true.
+func (t table) search(l *layout, h uint64, is func(at spot) bool) (at spot, ok bool) {
+	i, tag := t.home(h), fingerprint(h)
+	for range t.groups() {
+		lo, hi := tagWords(t.tags(i))
+		for match := matching(lo, hi, tag); match != 0; match &= match - 1 {
+			if at := t.at(l, i, first(match)); is(at) {
+				return at, true
+			}
+		}
+		if *t.overflow(i)&overflowBit(tag) == 0 {
+			return at, false
+		}
+		i = t.after(i)
+	}
+	return at, false
+}
+
+// maxPasses is how many groups a new entry may pass before its table grows, which is then about 0.9
 // full. A greater number saves memory and makes searches longer.
 const maxPasses = 7
-
-// key returns a slot's key.
-func (l *layout) key(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
-	return unsafe.Add(g, l.keys+slot*l.keyBytes)
-}
-
-// value returns a slot's value.
-func (l *layout) value(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
-	return unsafe.Add(g, l.values+slot*l.valueBytes)
-}
 
 // place takes a free slot for an entry with hash h: in its home, or in one of the next reach
 // groups. It sets the tag and the overflow bits; the caller writes the key and the value. If there
 // is no free slot, it changes nothing and reports false.
-func (t table) place(l *layout, h uint64, reach uintptr) (g unsafe.Pointer, slot uintptr, ok bool) {
-	last := t.groups() - 1
-	home := t.home(h)
-	tag := tagOf(h)
-	for passed := uintptr(0); passed <= last && passed <= reach; passed++ {
-		g := t.group((home+passed)&last, l.stride)
-		w := tagsAt(g)
-		free := matchFree(*w)
-		if free == 0 {
-			continue
+func (t table) place(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
+	i := t.home(h)
+	for range min(reach+1, t.groups()) {
+		lo, hi := tagWords(t.tags(i))
+		if free := full(lo, hi) ^ allSlots; free != 0 {
+			at = t.at(l, i, pick(free, h))
+			*tagIn(at.tags, at.slot) = fingerprint(h)
+			t.pass(h, i)
+			return at, true
 		}
-		for i := range passed {
-			*tagsAt(t.group((home+i)&last, l.stride)) |= passBit(tag)
-		}
-		slot := slotOf(free)
-		*w = setTag(*w, slot, tag)
-		return g, slot, true
+		i = t.after(i)
 	}
-	return nil, 0, false
+	return at, false
+}
+
+// take takes a slot of free, which are free slots of the home of hash h with the given tags. The
+// caller writes the key and the value.
+func (c *core) take(h uint64, tags unsafe.Pointer, free uint64) spot {
+	t := c.tableOf(h)
+	at := t.at(&c.layout, t.groupOf(tags), pick(free, h))
+	*tagIn(at.tags, at.slot) = fingerprint(h)
+	c.len++
+	return at
+}
+
+// pass sets the overflow bits for an entry with hash h in group i.
+func (t table) pass(h uint64, i uintptr) {
+	for at := t.home(h); at != i; at = t.after(at) {
+		*t.overflow(at) |= overflowBit(fingerprint(h))
+	}
 }
 
 // remove frees the slot of an entry with hash h, and clears the overflow bits that only this entry
 // needed.
-func (c *core) remove(g unsafe.Pointer, slot uintptr, h uint64) {
+func (c *core) remove(at spot, h uint64) {
+	*tagIn(at.tags, at.slot) = 0
+	c.len--
 	t := c.tableOf(h)
-	w := tagsAt(g)
-	*w = setTag(*w, slot, 0)
-	last := t.groups() - 1
-	home, tag := t.home(h), tagOf(h)
-	at := uintptr(unsafe.Pointer(g)) - uintptr(t.base())
-	for i := home; i*c.stride != at; i = (i + 1) & last {
-		if !c.passes(t, i, tag) {
-			*tagsAt(t.group(i, c.stride)) &^= passBit(tag)
+	bit, last := overflowBit(fingerprint(h)), t.groupOf(at.tags)
+	for i := t.home(h); i != last; i = t.after(i) {
+		if !c.passes(t, i, bit) {
+			*t.overflow(i) &^= bit
 		}
 	}
-	c.len--
 }
 
-// passes reports whether an entry with the overflow bit of tag has passed group i. It reads all
-// groups after i where the entry can be.
-func (c *core) passes(t table, i uintptr, tag uint64) bool {
-	last := t.groups() - 1
-	for n := uintptr(1); n <= last; n++ {
-		at := (i + n) & last
-		g := t.group(at, c.stride)
-		w := *tagsAt(g)
-		for full := matchFull(w); full != 0; full &= full - 1 {
-			slot := slotOf(full)
-			if w>>(8*slot&63)&7 != tag&7 {
+// passes reports whether an entry with an overflow bit has passed group i. It reads all groups
+// after i where the entry can be.
+func (c *core) passes(t table, i uintptr, bit uint8) bool {
+	at := i
+	for n := uintptr(1); n < t.groups(); n++ {
+		at = t.after(at)
+		for entries := t.full(at); entries != 0; entries &= entries - 1 {
+			slot := first(entries)
+			if overflowBit(*tagIn(t.tags(at), slot)) != bit {
 				continue
 			}
-			h := c.hashOfKey(c.key(g, slot))
-			if (at-t.home(h))&last >= n && !c.isNaN(c.key(g, slot), h) {
+			key := t.at(&c.layout, at, slot).key
+			if h := c.hashOfKey(key); t.distance(h, at) >= n && !c.isNaN(key, h) {
 				return true
 			}
 		}
-		if w&passBit(tag) == 0 {
+		if *t.overflow(at)&bit == 0 {
 			return false
 		}
 	}
@@ -136,28 +228,28 @@ func (c *core) hashOfKey(key unsafe.Pointer) uint64 {
 }
 
 // count returns the number of entries in t.
-func (c *core) count(t table) (n int) {
+func (t table) count() (n int) {
 	for i := range t.groups() {
-		for full := matchFull(*tagsAt(t.group(i, c.stride))); full != 0; full &= full - 1 {
-			n++
-		}
+		n += bits.OnesCount64(t.full(i))
 	}
 	return n
 }
 
-// move copies the entry of a slot to table to.
-func (c *core) move(to table, g unsafe.Pointer, slot uintptr, h uint64) {
-	d, at, ok := to.place(&c.layout, h, to.groups())
+// move copies an entry with hash h to table to.
+func (c *core) move(to table, from spot, h uint64) {
+	at, ok := to.place(&c.layout, h, to.groups())
 	if !ok {
-		panic("freehold: hashmap: a table that grew is full") // it has room for twice the entries
+		panic("freehold: hashmap: a table that grew is full") // it has room for all entries
 	}
-	c.copyEntry(d, at, g, slot)
+	c.copyEntry(at, from)
 }
 
 // copyEntry copies the key and the value of a slot to another.
-func (c *core) copyEntry(to unsafe.Pointer, at uintptr, g unsafe.Pointer, slot uintptr) {
-	copyBytes(c.key(to, at), c.key(g, slot), c.keyBytes)
-	copyBytes(c.value(to, at), c.value(g, slot), c.valueBytes)
+func (c *core) copyEntry(to, from spot) {
+	copyBytes(c.value(to), c.value(from), c.valueStep)
+	if c.keys >= c.keyStep { // not in the same piece
+		copyBytes(to.key, from.key, c.keyStep)
+	}
 	c.moved++
 }
 
@@ -169,9 +261,12 @@ func (c *core) isNaN(key unsafe.Pointer, h uint64) bool {
 
 // copyBytes copies n bytes without Go pointers.
 func copyBytes(to, from unsafe.Pointer, n uintptr) {
-	if n == 8 {
+	switch n {
+	case 8:
 		*(*[8]byte)(to) = *(*[8]byte)(from)
-		return
+	case 16:
+		*(*[16]byte)(to) = *(*[16]byte)(from)
+	default:
+		copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 	}
-	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 }

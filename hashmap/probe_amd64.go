@@ -1,0 +1,21 @@
+// Probes in assembly: see probe_amd64.s.
+
+//go:build !race && !freehold_portable && !asan
+
+package hashmap
+
+import "github.com/freehold-go/freehold/internal/pin"
+
+// entries returns the addresses of the functions in probe_amd64.s.
+func entries() *uintptr
+
+type probes struct {
+	probe func(c *core, h uint64) (key, slot, tags uintptr)
+	word  func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
+}
+
+var assembly = pin.Assembly(probes{probeInGo, wordInGo}, entries())
+
+func probe(c *core, h uint64) (key, slot, tags uintptr) { return assembly.probe(c, h) }
+
+func probeWord(c *core, k uint64) (key, slot, tags uintptr, h uint64) { return assembly.word(c, k) }
