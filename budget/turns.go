@@ -34,9 +34,11 @@ func afterFunc(d time.Duration, f func()) { time.AfterFunc(d, f) }
 func (t *turns) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.again = t.runs; t.begin() {
+	if t.begin() {
 		go t.run()
+		return
 	}
+	t.again = !t.ended // a turn runs: it sees this
 }
 
 // within begins a turn after d, unless one runs or is due earlier.
@@ -62,7 +64,7 @@ func (t *turns) end() {
 	t.ended, t.again = true, false
 }
 
-// begin reports whether a turn may begin now. mu is held.
+// begin notes that a turn begins. It returns false if one runs, or after end. mu is held.
 func (t *turns) begin() bool {
 	if t.runs || t.ended {
 		return false

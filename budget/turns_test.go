@@ -66,7 +66,7 @@ func TestTurnsBeginWhenTheyAreDue(t *testing.T) {
 			{name: "later while one runs", ask: w.wake, during: func() { w.within(time.Hour) }, now: 1, ever: 1},
 			{name: "another wake", ask: w.wake, during: w.wake, now: 2, ever: 2},
 			{name: "a wake that was dropped", ask: w.wake, during: func() { w.wake(); w.drop() }, now: 1, ever: 1},
-			{name: "the end", ask: w.wake, during: func() { w.wake(); w.end() }, now: 1, ever: 1},
+			{name: "the end, with wakes around it", ask: w.wake, during: func() { w.wake(); w.end(); w.wake() }, now: 1, ever: 1},
 			{name: "after the end", ask: func() { w.within(time.Hour); w.wake() }},
 		} {
 			ran.Store(0)
