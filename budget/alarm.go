@@ -22,33 +22,28 @@ const roundTime = time.Second
 
 // alarm is the pressure and the rounds about it.
 type alarm struct {
-	pressure   Pressure
+	pressure   Pressure      // of the process and its account
+	own        Level         // of the process alone
 	rise       int64         // off-heap memory may grow by this before the level rises
-	danger     bool          // the process is at its limit, and not only its account
 	next       time.Time     // no round before, unless the level rises or becomes Calm
-	pause      time.Duration // between rounds in danger
+	pause      time.Duration // between rounds while own is Hard
 	roundCount uint64
 }
 
-// note finds the pressure from a process's figures, from the level that the kernel signals, and
-// from its account. It reports whether a round is due.
+// note finds the pressure from the process's figures, from the level that the kernel signals, and
+// from the state of the process's account. It reports whether a round is due.
 func (a *alarm) note(f figures, signaled Level, account pressure.State, now time.Time) (due bool) {
-	before := a.pressure.Level
-	own := before
-	if !a.danger {
-		own = min(own, Soft) // the level was Hard for the account alone
-	}
 	room, needed := f.limit-f.headroom, f.needed()
-	p := pressure.Of(needed, room, own, signaled)
+	p := pressure.Of(needed, room, a.own, signaled)
 	level := max(p.Level, account.Level)
-	a.pressure = Pressure{level, max(p.Wanted, account.Wanted)}
+	reachesLimit := p.Level == Hard && a.own < Hard
+	rises := level > a.pressure.Level || reachesLimit
+	ends := level == Calm && a.pressure.Level > Calm
+	a.pressure, a.own = Pressure{level, max(p.Wanted, account.Wanted)}, p.Level
 	a.rise = pressure.Rise(needed, room, level)
-	begins := p.Level == Hard && !a.danger
-	if begins {
+	if reachesLimit {
 		a.pause = tickTime
 	}
-	a.danger = p.Level == Hard
-	rises, ends := level > before || begins, level == Calm && before > Calm
 	if again := level > Calm && !pressure.Ahead(now, a.next); !rises && !ends && !again {
 		return false
 	}
@@ -61,7 +56,7 @@ func (a *alarm) end(freed bool, now time.Time) {
 	if a.pause = min(2*a.pause, roundTime); freed {
 		a.pause = tickTime
 	}
-	if a.danger {
+	if a.own == Hard {
 		a.next = now.Add(a.pause)
 	}
 }

@@ -168,6 +168,23 @@ func TestCallbacksAreCalledAgainAtOnceInDanger(t *testing.T) {
 	})
 }
 
+// A process between the end and the beginning of Soft is Calm again as soon as its account is: the
+// process's own need did not begin the level.
+func TestTheLevelEndsWithTheAccounts(t *testing.T) {
+	f := figures{limit: 1100 * mib, headroom: 100 * mib, offHeap: 830 * mib, golang: goFigures{outside: 2 * mib}}
+	for _, account := range []Level{Soft, Hard} {
+		var a alarm
+		a.note(f, Calm, pressure.State{Level: account}, time.Time{})
+		if a.pressure.Level != account {
+			t.Errorf("%v, want the account's %v", a.pressure.Level, account)
+		}
+		a.note(f, Calm, pressure.State{}, time.Time{})
+		if a.pressure.Level != Calm {
+			t.Errorf("%v after the account's %v has ended, want calm", a.pressure.Level, account)
+		}
+	}
+}
+
 func TestCallbacksThatPanicOrBlockStopNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // only the one that blocks misses its deadline
 		f, c := newFake(), newCalls()
