@@ -50,7 +50,8 @@ type HeapOptions struct {
 	// operating system. 0 means one second; a negative value means that only Trim
 	// returns memory. Free runs of 8 MiB and more are returned sooner: after a
 	// tenth to a fifth of Decay without such a large allocation. They wait longer
-	// if memory that was returned early was needed again within one Decay.
+	// if memory that was returned early was needed again within one Decay. A heap of
+	// up to 64 MiB also returns unused memory while it grows.
 	Decay time.Duration
 
 	// WholePages makes each block whole pages of 8 KiB, and returns its memory to

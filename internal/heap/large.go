@@ -163,6 +163,6 @@ func (h *Heap) resizeLarge(call string, s *small.Span, b []byte, size int) ([]by
 	if at == nil {
 		return nil, false
 	}
-	pages.NoteGrowth()
+	h.grown()
 	return block(at.Base, size, false), true
 }

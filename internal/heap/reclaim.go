@@ -1,6 +1,6 @@
-// Reclaim: giving memory back before a request is refused.
+// Reclaim: giving memory back before a request is refused, and while the heap grows.
 //
-// The steps are in the order of their cost. After each step that may have helped, the request is
+// The steps before a refusal are in the order of their cost. After each step that may have helped, the request is
 // tried again:
 //
 //  1. PurgeFor purges free pages, if the limit then permits the request. Other goroutines continue.
@@ -11,6 +11,9 @@
 // An application's cache may use refusals as its signal to evict. At the heap's limit, every other
 // request of it is refused. So step 2 is rationed. The heap drains only if it has counted enough
 // bytes that a drain could free, and it counts again only once it has refused a part of the limit.
+//
+// A heap that passes its watermark has the request's pages already: see growth.go of package pages.
+// It drains its caches if they hold much, and purges free pages.
 
 package heap
 
@@ -35,7 +38,7 @@ const (
 func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	err := f()
 	if err == nil {
-		pages.NoteGrowth()
+		h.grown()
 		return nil
 	}
 	for _, giveBack := range [...]func(uintptr) bool{h.pages.PurgeFor, h.reclaim, h.pages.PurgeFor} {
@@ -56,9 +59,42 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 		}
 	}
 	if err == nil {
-		pages.NoteGrowth()
+		h.grown()
 	}
 	return err
+}
+
+// A heap that passes its watermark purges at most this part of its committed bytes, and at most
+// mostRelief: purged pages fault when they are used again.
+const (
+	reliefShare = 8
+	mostRelief  = 2 << 20
+)
+
+// grown is called after h has taken pages. The caller holds no lock of h.
+func (h *Heap) grown() {
+	if h.pages.Passed() {
+		h.relieve()
+	}
+	pages.NoteGrowth()
+}
+
+// relieve gives memory back and raises the watermark. If another goroutine is giving memory back,
+// relieve leaves the watermark passed.
+func (h *Heap) relieve() {
+	if !h.pages.Scavenging.TryLock() {
+		return
+	}
+	defer h.pages.Scavenging.Unlock()
+	if h.pages.Closed.Load() {
+		return
+	}
+	before := h.pages.CommittedNow()
+	if h.cachesHoldMuch() {
+		h.caches.drain()
+	}
+	h.pages.Purge(min(before/reliefShare, mostRelief) / pages.PageBytes)
+	h.pages.RaiseWatermark(before)
 }
 
 // reclaim drains the caches if that is worth its cost. It also retries the decommits and mappings

@@ -275,3 +275,61 @@ func TestRefusalMapsLostRunsAnew(t *testing.T) {
 		t.Error("the run is still lost")
 	}
 }
+
+// grow allocates the bytes in blocks of a size.
+func grow(t *testing.T, h *Heap, bytes, size int) (live [][]byte) {
+	for range bytes / size {
+		live = append(live, alloc(t, h, size))
+	}
+	return live
+}
+
+// A small heap whose sizes change with its phases gives back what earlier phases have left in
+// caches. It does not if its memory stays until Trim.
+func TestGrowingHeapDrainsItsCaches(t *testing.T) {
+	most := func(decay time.Duration) (most int) {
+		h := newHeap(t, Options{Decay: decay})
+		for size := 64; size <= small.MaxSize; size += size / 8 {
+			live := grow(t, h, 2<<20, size)
+			most = max(most, h.Stats().Committed)
+			for _, b := range live {
+				h.Free(b)
+			}
+		}
+		return most
+	}
+	if relieved, kept := most(never), most(-1); relieved > kept*3/4 {
+		t.Errorf("%d bytes committed at most, and %d if memory is kept", relieved, kept)
+	}
+}
+
+// A heap that needs a longer run than it has purges short ones, a part of them at a time.
+func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	const size = maxKeptPages*pages.PageBytes + pages.PageBytes // no cache keeps it
+	live := grow(t, h, 32<<20, size)
+	for i := 0; i < len(live); i += 2 {
+		h.Free(live[i])
+	}
+	before := h.Stats()
+	alloc(t, h, 2*size)
+	purged := int(h.Stats().PurgedBytes - before.PurgedBytes)
+	if most := min(mostRelief, before.Committed/reliefShare); purged <= most/2 || purged > most {
+		t.Errorf("%d bytes were purged of %d free ones", purged, before.Committed-before.Allocated)
+	}
+}
+
+// A request does not wait for another goroutine that gives memory back. The next one relieves.
+func TestReliefWaitsForNobody(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	h.pages.Scavenging.Lock()
+	alloc(t, h, 2<<20)
+	passed := h.pages.Passed()
+	h.pages.Scavenging.Unlock()
+	if !passed {
+		t.Error("the watermark is not passed")
+	}
+	if alloc(t, h, 2<<20); h.pages.Passed() {
+		t.Error("the watermark was not raised")
+	}
+}

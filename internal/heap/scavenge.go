@@ -20,10 +20,10 @@ import (
 const (
 	ticksBetweenDrain = pages.TicksPerDecay
 
-	// If the caches hold more than minHoard bytes, and more than this part of the live
-	// bytes, a busy heap drains them too.
+	// Caches hold much if they have more than minHoard bytes, and more than this part of the live
+	// bytes.
 	minHoard   = 512 << 10
-	hoardShare = 8
+	hoardShare = 16
 )
 
 // tick gives back memory that was not used since the last tick. It sets the next tick if there is
@@ -56,7 +56,7 @@ func (h *Heap) tick() {
 // cachesHoldMuch reports whether the caches hold much compared to the live bytes.
 func (h *Heap) cachesHoldMuch() bool {
 	c := h.count()
-	return c.cached > max(minHoard, c.live/hoardShare)
+	return c.cached+c.empty > max(minHoard, c.live/hoardShare)
 }
 
 // Purge gives back free pages, at most about the given number of bytes.

@@ -93,6 +93,8 @@ type Heap struct {
 	traffic    Traffic // of large blocks, and of free pages
 	releases   uint8   // counts freed runs, modulo 256, for WakeAgain
 	unmapped   List    // runs that are inaccessible since the system refused to map them
+	watermark  uintptr // bytes: see growth.go
+	passed     atomic.Bool
 	oversize   oversize
 }
 
@@ -141,6 +143,7 @@ func (p *Heap) Init(o Options, tick func()) {
 	p.MaxBytes, p.Payer = uintptr(o.MaxBytes), o.Payer
 	p.HugePages, p.WholePages = o.HugePages, o.WholePages
 	p.decay = cmp.Or(o.Decay, DefaultDecay)
+	p.watermark = leastWatermark
 	p.tick = tick
 }
 

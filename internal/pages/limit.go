@@ -54,7 +54,9 @@ func (p *Heap) charge(n uintptr) error {
 			return err
 		}
 	}
-	p.committed += n
+	if p.committed += n; p.committed > p.watermark {
+		p.noteWatermark()
+	}
 	committedByAll.Add(int64(n))
 	return nil
 }

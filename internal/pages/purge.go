@@ -222,7 +222,8 @@ func (p *Heap) WakeAgain() {
 }
 
 // PurgeUnused is the page heap's part of a tick. It purges leastDirty pages, the low-water mark
-// since the last tick. It reports whether another tick is needed. Scavenging is held.
+// since the last tick, and lowers the watermark. It reports whether another tick is needed.
+// Scavenging is held.
 func (p *Heap) PurgeUnused() (more bool) {
 	p.mu.Lock()
 	unused, dirty := p.leastDirty, p.dirty
@@ -232,6 +233,7 @@ func (p *Heap) PurgeUnused() (more bool) {
 	defer p.mu.Unlock()
 	more = p.dirty < dirty || p.leastDirty < p.dirty
 	p.leastDirty = p.dirty
+	p.lowerWatermark()
 	return more
 }
 
