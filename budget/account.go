@@ -86,7 +86,7 @@ type Account struct {
 	leader     leader        // of the process's account; nil for all others
 	roundCount atomic.Uint64 // rounds so far
 	rounds     turns
-	told       told // guarded by the tree's lock: Changed and Node.Locked hold it
+	reported   reported // guarded by the tree's lock: Changed and Node.Locked hold it
 	searches   searches
 	callbacks  callbacks
 	logger     *slog.Logger // nil if there is none

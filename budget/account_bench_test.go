@@ -98,7 +98,7 @@ func BenchmarkReaction(b *testing.B) {
 		a.Free(p)
 		for told := Soft; told > Calm; {
 			a.Trim()
-			a.node.Locked(func(pressure.State) { told = a.told.level })
+			a.node.Locked(func(pressure.State) { told = a.reported.level })
 		}
 	}
 	b.ReportMetric(float64(sum.Microseconds())/float64(n), "us/reaction")

@@ -37,7 +37,7 @@ type Budget struct {
 	plan     plan // of the last tick
 	growth   growth
 	alarm    alarm
-	told     told
+	reported reported
 	logging  bool          // a line is being written, and others wait for it
 	pace     time.Duration // to the next tick
 	account  *Account      // nil before the first call of Account

@@ -190,7 +190,7 @@ func TestBudgetFollowsTheFigures(t *testing.T) {
 		f.offHeap = 500 * mib
 		f.files = tree{"proc/self/status": "RssAnon: 614400 kB\n"} // 600 MiB, 90 of others
 	})
-	f.pass(calmTime)
+	f.pass(restTime)
 	f.want(t, 310*mib, -1)
 	if st := b.Stats(); st.Others != 90*mib || st.OffHeap != 500*mib || st.Headroom != 100*mib || st.Adjustments != 3 || st.Short != 0 {
 		t.Errorf("%+v", st)
@@ -454,7 +454,7 @@ func TestContainerIsResized(t *testing.T) {
 		f.change(func() {
 			f.files = v2.With(app+"memory.max", tt.max, app+"memory.current", "", pod+"memory.max", "max")
 		})
-		f.pass((ticksPerSearch + 1) * calmTime)
+		f.pass((ticksPerSearch + 1) * restTime)
 		f.want(t, tt.limit, -1)
 		if st := b.Stats(); !strings.HasSuffix(st.Source, tt.source) || (st.Problem != "") != tt.broken {
 			t.Errorf("%q: source %s, problem %q", tt.max, st.Source, st.Problem)
@@ -468,7 +468,7 @@ func TestLimitStaysWhenNoneIsFound(t *testing.T) {
 	b := mustStart(t, Options{}, f)
 	before := b.Stats()
 	f.change(func() { f.physical = 0 })
-	f.pass((ticksPerSearch + 1) * calmTime)
+	f.pass((ticksPerSearch + 1) * restTime)
 	if st := b.Stats(); st.Limit != before.Limit || st.Source != before.Source || !strings.Contains(st.Problem, ErrNoLimit.Error()) {
 		t.Errorf("%+v", st)
 	}

@@ -56,9 +56,9 @@ func (cs *callbacks) list() []*callback {
 }
 
 // tell calls the functions in order. current returns the pressure for each. After a function whose
-// pressure was above Calm, tell calls asked. tell returns once the pressure has fallen to Calm, or
+// pressure was above Calm, tell calls trim. tell returns once the pressure has fallen to Calm, or
 // when stopped returns true.
-func (cs *callbacks) tell(current func() Pressure, asked func(), stopped func() bool) {
+func (cs *callbacks) tell(current func() Pressure, trim func(), stopped func() bool) {
 	was := Calm
 	for _, c := range cs.list() {
 		p := current()
@@ -68,7 +68,7 @@ func (cs *callbacks) tell(current func() Pressure, asked func(), stopped func() 
 		was = p.Level
 		cs.call(c, p)
 		if was > Calm {
-			asked()
+			trim()
 		}
 	}
 }

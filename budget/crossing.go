@@ -23,7 +23,7 @@ type watcher struct{ a *Account }
 // Changed wakes the rounds, or the leader's ticks, if they have something to do.
 func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 	a, level := w.a, now.Level
-	if level == Calm && before == Calm && a.told.level == Calm {
+	if level == Calm && before == Calm && a.reported.level == Calm {
 		return false
 	}
 	changes := level > before || level == Calm && before > Calm
@@ -33,22 +33,22 @@ func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 		if changes {
 			a.leader.wake()
 		}
-	case level == Calm && a.told.level == Calm || len(a.callbacks.list()) == 0:
+	case level == Calm && a.reported.level == Calm || len(a.callbacks.list()) == 0:
 	case changes:
 		a.rounds.wake()
 	default:
 		a.rounds.within(roundTime)
 	}
-	return a.told.level > Calm
+	return a.reported.level > Calm
 }
 
-// round does one round. next is the time to another one, or 0 once the callbacks were told of Calm.
+// round does one round. next is the time to another one, or 0 once the callbacks know of Calm.
 func (a *Account) round() (next time.Duration) {
 	a.trimWhileShort()
 	call := false
 	a.node.Locked(func(s pressure.State) {
 		a.rounds.drop() // this round tells of the change that woke it
-		call = a.told.round(s.Level)
+		call = a.reported.startRound(s.Level)
 	})
 	a.roundCount.Add(1)
 	if call {
@@ -56,9 +56,9 @@ func (a *Account) round() (next time.Duration) {
 	}
 	a.node.Locked(func(pressure.State) {
 		if len(a.callbacks.list()) == 0 {
-			a.told.level = Calm
+			a.reported.level = Calm
 		}
-		if a.told.level > Calm {
+		if a.reported.level > Calm {
 			next = roundTime
 		}
 	})
@@ -79,7 +79,7 @@ func (a *Account) noteLine(before, level Level) {
 	if level == before || a.logger == nil || a.leader != nil {
 		return
 	}
-	if due, wait := a.told.line(level, a.lines.now()); due {
+	if due, wait := a.reported.lineDue(level, a.lines.now()); due {
 		a.lines.wake()
 	} else if wait > 0 {
 		a.lines.within(wait)
@@ -94,8 +94,8 @@ func (a *Account) logLevel() (next time.Duration) {
 	level := st.Pressure.Level
 	due := false
 	a.node.Locked(func(pressure.State) {
-		if due, next = a.told.line(level, a.lines.now()); due {
-			a.told.logged = level
+		if due, next = a.reported.lineDue(level, a.lines.now()); due {
+			a.reported.logged = level
 		}
 	})
 	if !due || st.Closed {

@@ -1,15 +1,11 @@
-// Log: the lines about a budget and about accounts.
+// Log: the lines about a budget, one at a time.
 //
-// A line about the level is written by a goroutine of its own with no lock held, one at a time:
-// a Logger may use the budget and its accounts, and one that blocks or panics stops nothing.
+// A goroutine of its own writes a line about the level, and holds no lock. So a Logger may use the
+// budget and its accounts. A Logger that blocks or panics stops nothing.
 
 package budget
 
-import (
-	"context"
-	"log/slog"
-	"time"
-)
+import "time"
 
 // report writes the line about the start. Lines about the level wait for it.
 func (b *Budget) report() {
@@ -21,13 +17,13 @@ func (b *Budget) report() {
 
 // logLevel starts a line about the level of the last round if it is due. mu is held.
 func (b *Budget) logLevel(now time.Time) {
-	t := &b.told
-	due, _ := t.line(t.level, now)
+	r := &b.reported
+	due, _ := r.lineDue(r.level, now)
 	if !due || b.logging || b.options.Logger == nil || b.stopped {
 		return
 	}
-	b.logging, t.logged = true, t.level
-	go b.writeLevel(Pressure{t.level, b.alarm.pressure.Wanted})
+	b.logging, r.logged = true, r.level
+	go b.writeLevel(Pressure{r.level, b.alarm.pressure.Wanted})
 }
 
 // writeLevel writes the line about a level.
@@ -37,15 +33,6 @@ func (b *Budget) writeLevel(p Pressure) {
 	st := b.Stats()
 	st.Pressure = p
 	logPressure(b.options.Logger, p, "budget", st)
-}
-
-// logPressure writes a line about a level.
-func logPressure(l *slog.Logger, p Pressure, of string, st any) {
-	level := slog.LevelWarn
-	if p.Level == Calm {
-		level = slog.LevelInfo
-	}
-	l.Log(context.Background(), level, "freehold: memory pressure", "pressure", p.Level.String(), of, st)
 }
 
 // endLine lets the next line be written.

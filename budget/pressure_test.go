@@ -263,14 +263,14 @@ func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
 	} {
 		f.change(func() { f.files = files })
 		for range ticksPerSearch + 1 {
-			f.pass(calmTime)
+			f.pass(restTime)
 			if level := b.Stats().Pressure.Level; level != Calm {
 				t.Errorf("%d: %v", i, level)
 			}
 		}
 	}
 	f.change(func() { f.files = here.With(own, long) })
-	f.pass(calmTime)
+	f.pass(restTime)
 	if level := b.Stats().Pressure.Level; level != Soft {
 		t.Errorf("%v after a stall", level)
 	}

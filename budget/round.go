@@ -45,7 +45,7 @@ func (b *Budget) round() (next time.Duration) {
 	b.trimIfShort()
 	b.mu.Lock()
 	b.alarm.roundCount++
-	call := b.told.round(b.alarm.pressure.Level)
+	call := b.reported.startRound(b.alarm.pressure.Level)
 	b.logLevel(b.system.now())
 	b.mu.Unlock()
 	if call {

@@ -22,7 +22,7 @@ type settings struct {
 	current     setting // as the budget set or found it last
 	userLimit   bool    // the memory limit is the program's
 	userPercent bool    // GOGC is the program's
-	taken       string  // names the settings that the program changed after Start; or ""
+	problem     string  // names the settings that the program changed after Start; or ""
 	changes     uint64
 }
 
@@ -46,11 +46,11 @@ func newSettings(golang golang, lookupEnv func(string) (string, bool)) settings 
 func (s *settings) note(found setting) {
 	if found.limit != s.current.limit && !s.userLimit {
 		s.userLimit = true
-		s.taken = joined(s.taken, problemUsersLimit)
+		s.problem = joined(s.problem, problemUsersLimit)
 	}
 	if found.percent != s.current.percent && !s.userPercent {
 		s.userPercent = true
-		s.taken = joined(s.taken, problemUsersGC)
+		s.problem = joined(s.problem, problemUsersGC)
 	}
 	s.current = found
 }

@@ -55,7 +55,7 @@ func (b *Budget) Stats() Stats {
 		Limit:    b.watch.Limit(),
 		Source:   b.watch.Source(),
 		Headroom: b.currentHeadroom(),
-		Problem:  joined(joined(b.watch.Problem(), b.settings.taken), panicked),
+		Problem:  joined(joined(b.watch.Problem(), b.settings.problem), panicked),
 
 		OffHeap: b.system.offHeap(),
 		Others:  b.watch.Others(),
@@ -99,12 +99,12 @@ func (st Stats) String() string {
 	if st.GoLimit != math.MaxInt64 {
 		limit = pressure.FormatSize(st.GoLimit)
 	}
-	fmt.Fprintf(&b, "; GOMEMLIMIT %s%s", limit, users(st.UserLimit))
+	fmt.Fprintf(&b, "; GOMEMLIMIT %s%s", limit, ownSetting(st.UserLimit))
 	percent := "off"
 	if st.GCPercent >= 0 {
 		percent = strconv.Itoa(st.GCPercent)
 	}
-	fmt.Fprintf(&b, ", GOGC %s%s", percent, users(st.UserGC))
+	fmt.Fprintf(&b, ", GOGC %s%s", percent, ownSetting(st.UserGC))
 	if st.Short > 0 {
 		fmt.Fprintf(&b, "; %s short", pressure.FormatSize(st.Short))
 	}
@@ -120,7 +120,8 @@ func (st Stats) String() string {
 	return b.String()
 }
 
-func users(own bool) string {
+// ownSetting returns the text after a setting that is the program's own.
+func ownSetting(own bool) string {
 	if own {
 		return " (the program's own)"
 	}

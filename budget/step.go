@@ -155,7 +155,7 @@ func (f figures) needed() int64 {
 func (f figures) pace() time.Duration {
 	left := f.limit - f.offHeap - f.others - f.golang.held
 	headrooms := left / max(f.headroom, 1)
-	return pressure.ReadTime * time.Duration(min(max(3*headrooms-2, 1), int64(calmTime/pressure.ReadTime)))
+	return pressure.ReadTime * time.Duration(min(max(3*headrooms-2, 1), int64(restTime/pressure.ReadTime)))
 }
 
 // floor returns the least that Go's limit may be.

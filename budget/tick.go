@@ -16,8 +16,8 @@ import (
 
 const (
 	tickTime       = 5 * time.Millisecond // unless the process is at rest: see figures.pace
-	calmTime       = 3 * time.Second      // the longest time between ticks
-	ticksPerSearch = 3                    // at rest
+	restTime       = 3 * time.Second      // the longest time between ticks, at rest
+	ticksPerSearch = 3                    // at rest, each third tick looks for the limit again
 )
 
 // turn is a tick that returns the time to the next one.

@@ -39,9 +39,9 @@ func (b *Budget) waitForGo() {
 	b.addTaking(1)
 	defer b.addTaking(-1)
 	w := wait{began: b.system.now(), excess: -1}
-	for b.waits(&w) {
+	for b.mustWait(&w) {
 		b.reclaimAndWait()
-		if !b.waits(&w) {
+		if !b.mustWait(&w) {
 			return
 		}
 		_, last := b.reclaims.soFar()
@@ -61,9 +61,9 @@ type wait struct {
 	excess int64 // plan.excess at began; -1 before the first tick
 }
 
-// waits ticks, and reports whether the goroutine goes on waiting. If Go has shrunk enough by the
+// mustWait ticks, and reports whether the goroutine goes on waiting. If Go has shrunk enough by the
 // end of a wait, the wait begins anew. After a long wait in vain, waits are short for a while.
-func (b *Budget) waits(w *wait) bool {
+func (b *Budget) mustWait(w *wait) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.update()

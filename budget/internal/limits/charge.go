@@ -37,7 +37,7 @@ func (n *Node) Charge(bytes int64) *Refusal {
 	for x := n; x != nil; x = x.parent {
 		x.used += bytes
 		x.peak = max(x.peak, x.used)
-		x.note()
+		x.noteChange()
 	}
 	n.tree.charged += bytes
 	return nil
@@ -60,7 +60,7 @@ func (n *Node) Refund(bytes int64) {
 	defer n.tree.mu.Unlock()
 	for x := n; x != nil; x = x.parent {
 		x.used -= bytes
-		x.note()
+		x.noteChange()
 	}
 	n.tree.charged -= bytes
 }
@@ -100,7 +100,7 @@ func (n *Node) Refuse(bytes int64, at time.Time) (full *Node, hasPeers bool) {
 	if bytes <= full.hard { // a request that never fits is no shortage
 		full.refused = max(full.refused, bytes)
 		full.refusedUntil = at.Add(RefusedTime)
-		full.note()
+		full.noteChange()
 	}
 	return full, full != n || full.children > 0
 }
@@ -109,9 +109,9 @@ func (n *Node) Refuse(bytes int64, at time.Time) (full *Node, hasPeers bool) {
 func (n *Node) SetLimits(soft, hard int64) {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
-	n.asked = [2]int64{soft, hard}
+	n.setSoft, n.setHard = soft, hard
 	n.applyLimits()
-	n.note()
+	n.noteChange()
 }
 
 // Follow sets a second hard limit beside the one of SetLimits, and returns the new state. The lower
@@ -121,7 +121,7 @@ func (n *Node) Follow(limit int64) pressure.State {
 	defer n.tree.mu.Unlock()
 	n.followed = limit
 	n.applyLimits()
-	n.note()
+	n.noteChange()
 	return n.state
 }
 

@@ -35,7 +35,7 @@ type Figures struct {
 func (n *Node) Figures() Figures {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
-	n.note()
+	n.noteChange()
 	room := int64(math.MaxInt64)
 	for x := n; x != nil; x = x.parent {
 		if x.hard != 0 {
@@ -56,15 +56,15 @@ func (n *Node) State() (s pressure.State) {
 func (n *Node) Locked(f func(pressure.State)) {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
-	n.note()
+	n.noteChange()
 	f(n.state)
 }
 
-// note finds the state and tells the watcher. It returns early for a node that was and stays calm.
-// tree.mu is held.
-func (n *Node) note() {
+// noteChange finds the state and tells the watcher. It returns early for a node that was and stays
+// calm. tree.mu is held.
+func (n *Node) noteChange() {
 	before := n.state.Level
-	if before == pressure.Calm && n.used <= n.marks[0].Begin && n.refused == 0 && !n.more {
+	if before == pressure.Calm && n.used <= n.softMark.Begin && n.refused == 0 && !n.more {
 		return
 	}
 	n.state = n.find()
@@ -73,7 +73,7 @@ func (n *Node) note() {
 
 // find returns the state. tree.mu is held.
 func (n *Node) find() pressure.State {
-	level := pressure.LevelOf(n.used, n.state.Level, n.marks[0], n.marks[1])
+	level := pressure.LevelOf(n.used, n.state.Level, n.softMark, n.hardMark)
 	if n.refused > 0 && (n.hard == 0 || n.refused <= n.hard-n.used || !pressure.Ahead(n.tree.now(), n.refusedUntil)) {
 		n.refused = 0
 	}
@@ -82,8 +82,8 @@ func (n *Node) find() pressure.State {
 	}
 	s := pressure.State{Level: level}
 	if level > pressure.Calm {
-		soft := n.marks[0]
-		s.Wanted = max(n.used-soft.Begin, 0) + soft.Begin - soft.End + n.refused
+		toEnd := n.softMark.Begin - n.softMark.End // Soft ends this far below its begin
+		s.Wanted = max(n.used-n.softMark.Begin, 0) + toEnd + n.refused
 	}
 	return s
 }
@@ -91,12 +91,12 @@ func (n *Node) find() pressure.State {
 // applyLimits sets soft, hard and marks from the limits that SetLimits and Follow have set.
 // tree.mu is held.
 func (n *Node) applyLimits() {
-	n.hard = lower(n.asked[1], n.followed)
-	n.soft = cmp.Or(n.asked[0], n.hard/100*pressure.SoftPercent)
-	hard := n.hard - n.hard/pressure.HysteresisShare
-	n.marks = [2]pressure.Mark{pressure.MarkAt(n.soft), pressure.MarkAt(hard)}
-	n.marks[0].Begin = min(n.marks[0].Begin, n.marks[1].Begin)
-	n.marks[0].End = min(n.marks[0].End, n.marks[1].End)
+	n.hard = lower(n.setHard, n.followed)
+	n.soft = cmp.Or(n.setSoft, n.hard/100*pressure.SoftPercent)
+	n.hardMark = pressure.MarkAt(n.hard - n.hard/pressure.HysteresisShare)
+	n.softMark = pressure.MarkAt(n.soft)
+	n.softMark.Begin = min(n.softMark.Begin, n.hardMark.Begin)
+	n.softMark.End = min(n.softMark.End, n.hardMark.End)
 }
 
 // lower returns the lower one of two limits.

@@ -26,14 +26,16 @@ type Node struct {
 	watcher Watcher
 
 	// tree.mu guards the rest.
-	soft     int64            // as set, or else 85% of hard; 0 means none
-	hard     int64            // the lower one of asked and followed; 0 means none
-	asked    [2]int64         // the soft and the hard limit as set
-	followed int64            // the hard limit that Follow has set; 0 means none
-	marks    [2]pressure.Mark // of soft and hard
-	used     int64            // charged to the node and the nodes below
-	peak     int64            // of used
-	children int              // open nodes right below
+	soft     int64 // setSoft, or else 85% of hard; 0 means none
+	hard     int64 // the lower one of setHard and followed; 0 means none
+	setSoft  int64 // by SetLimits; 0 means none
+	setHard  int64 // by SetLimits; 0 means none
+	followed int64 // the hard limit that Follow has set; 0 means none
+	softMark pressure.Mark
+	hardMark pressure.Mark
+	used     int64 // charged to the node and the nodes below
+	peak     int64 // of used
+	children int   // open nodes right below
 	closed   bool
 
 	state        pressure.State
@@ -61,7 +63,6 @@ func New(parent *Node, name string, w Watcher, now func() time.Time) *Node {
 }
 
 // Name returns the node's name after the names of the nodes above: process/search/tenant.
-// process/search/tenant.
 func (n *Node) Name() string { return n.name }
 
 // Watcher returns the watcher that New was given.
