@@ -184,7 +184,10 @@ func (h *Heap) GoodSize(size int) int { return h.h.GoodSize(size) }
 // bytes at a multiple of 16, contents undefined, or nil if out of memory. Size 0
 // returns a block too; a negative size panics. The block is valid until
 // FreePointer or a successful ReallocPointer.
-func (h *Heap) Malloc(size int) unsafe.Pointer { return h.h.Malloc(size) }
+func (h *Heap) Malloc(size int) unsafe.Pointer {
+	code := &heap.Fast.Malloc
+	return (*(*func(h *Heap, size int) unsafe.Pointer)(unsafe.Pointer(&code)))(h, size)
+}
 
 // Calloc is Malloc of n*size bytes, all zero. It also returns nil if the product
 // overflows. A negative n or size panics.

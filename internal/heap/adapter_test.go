@@ -40,7 +40,7 @@ func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) {
 func (a PlainAdapter) Free(b []byte) { inGo.free(a.Heap, b) }
 
 var (
-	pinned     = functions{allocPinned, freePinned, freePointerPinned}
+	pinned     = functions{allocPinned, mallocInGo, freePinned, freePointerPinned}
 	pinnedRuns = runFunctions{allocRunPinned, freeRunPinned}
 )
 

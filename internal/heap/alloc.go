@@ -13,6 +13,7 @@ package heap
 import (
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
@@ -34,6 +35,24 @@ func (h *Heap) allocSlow(size, align int, zero bool) ([]byte, error) {
 		return h.watch.Alloc(b, align, zero)
 	}
 	return b, err
+}
+
+// mallocSlow is Malloc after the fast path has failed.
+func (h *Heap) mallocSlow(size int) unsafe.Pointer {
+	if size <= 0 {
+		size = atLeastOne("Heap.Malloc", size)
+	}
+	b, _ := h.allocSlow(size, mallocAlign, false)
+	return unsafe.Pointer(unsafe.SliceData(b))
+}
+
+// mallocAlign is the alignment of Malloc.
+const mallocAlign = 16
+
+// atLeastOne returns 1 for a size of 0. It panics in the name of call for a size below.
+func atLeastOne(call string, size int) int {
+	arg.AtLeast(call, "size", size, 0)
+	return 1
 }
 
 // allocUnwatched allocates a block that is not watched yet. If the heap is out of memory, package

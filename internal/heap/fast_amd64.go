@@ -19,14 +19,16 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// idle and counting have the functions of fast_amd64.s. They differ in Alloc: counting.alloc counts
-// down to the next watched block.
+// idle and counting have the functions of fast_amd64.s. Only in counting, alloc and malloc count down
+// to the next watched block.
 var idle, counting functions
 
 // slow has the functions to which the assembly jumps if it cannot finish.
 var slow functions
 
-func init() { slow = functions{(*Heap).allocSlow, (*Heap).freeSlow, (*Heap).freePointerSlow} }
+func init() {
+	slow = functions{(*Heap).allocSlow, (*Heap).mallocSlow, (*Heap).freeSlow, (*Heap).freePointerSlow}
+}
 
 // inAssembly returns the functions in assembly, or those in Go if these may not run.
 func inAssembly(inGo functions) functions {
@@ -34,14 +36,15 @@ func inAssembly(inGo functions) functions {
 	return idle
 }
 
-// countInAssembly switches the countdown of Alloc's fast path on or off. Only the code's address
-// differs, so other goroutines may call Fast.Alloc meanwhile.
+// countInAssembly switches the countdown of the fast paths on or off. Only the addresses of the
+// code differ, so other goroutines may call Fast.Alloc and Fast.Malloc meanwhile.
 func countInAssembly(on bool) {
-	to := idle.alloc
+	to := &idle
 	if on {
-		to = counting.alloc
+		to = &counting
 	}
-	atomic.StoreUintptr(&Fast.Alloc[0], closureOf(to)[0])
+	atomic.StoreUintptr(&Fast.Alloc[0], closureOf(to.alloc)[0])
+	atomic.StoreUintptr(&Fast.Malloc[0], closureOf(to.malloc)[0])
 }
 
 // cleared has the function to which the assembly jumps to clear a block of more than 64 bytes.

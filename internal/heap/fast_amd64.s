@@ -367,6 +367,68 @@ run:
 farRun:
 	FAR(AX, R9, nearRun, plain)
 
+// func(h *Heap, size int) unsafe.Pointer
+//
+//	h AX, size BX -> AX
+TEXT mallocFast<>(SB), NOSPLIT, $0-0
+	HEAP(plain)
+	CMPQ BX, $const_maxSmall
+	JHI  run
+	LEAQ (const_mallocAlign-1)(BX), R8
+	ANDQ $~(const_mallocAlign-1), R8
+	CACHE(AX, R9, near, far)
+	TESTQ R9, R9
+	JEQ  plain
+	FIND(R9, spare)
+take:
+	TAKE(R9)
+	RET
+spare:
+	SPARE(R9, take, plain)
+far:
+	FAR(AX, R9, near, plain)
+run:
+	MOVL $const_mallocAlign, CX
+	XORL DI, DI
+	RUN(nearRun, farRun, plain)
+	TAKERUN
+	RET
+farRun:
+	FAR(AX, R9, nearRun, plain)
+plain:
+	GO(·slow+functions_malloc)
+
+// mallocCounting is mallocFast with COUNT.
+TEXT mallocCounting<>(SB), NOSPLIT, $0-0
+	HEAP(plain)
+	CMPQ BX, $const_maxSmall
+	JHI  run
+	LEAQ (const_mallocAlign-1)(BX), R8
+	ANDQ $~(const_mallocAlign-1), R8
+	CACHE(AX, R9, near, far)
+	TESTQ R9, R9
+	JEQ  plain
+	FIND(R9, spare)
+take:
+	COUNT(R9, plain)
+	TAKE(R9)
+	RET
+spare:
+	SPARE(R9, take, plain)
+far:
+	FAR(AX, R9, near, plain)
+run:
+	MOVL $const_mallocAlign, CX
+	XORL DI, DI
+	RUN(nearRun, farRun, plain)
+	COUNT(R9, plain)
+	TAKERUN
+	RET
+farRun:
+	FAR(AX, R9, nearRun, plain)
+plain:
+	GO(·slow+functions_malloc)
+
 // func(h *Heap, b []byte)
 //
 //	h AX, b BX CX DI
@@ -418,11 +480,13 @@ farRun:
 	FAR(AX, R9, nearRun, plain)
 
 DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
+DATA fastFunctions<>+functions_malloc(SB)/8, $mallocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA fastFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
 GLOBL fastFunctions<>(SB), RODATA, $functions__size
 
 DATA countingFunctions<>+functions_alloc(SB)/8, $allocCounting<>(SB)
+DATA countingFunctions<>+functions_malloc(SB)/8, $mallocCounting<>(SB)
 DATA countingFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA countingFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
 GLOBL countingFunctions<>(SB), RODATA, $functions__size

@@ -32,6 +32,7 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 		was := slow
 		t.Cleanup(func() { slow = was })
 		slow.alloc = func(*Heap, int, int, bool) ([]byte, error) { miss("alloc"); return nil, nil }
+		slow.malloc = func(*Heap, int) unsafe.Pointer { miss("malloc"); return nil }
 		slow.free = func(*Heap, []byte) { miss("free") }
 		slow.freePointer = func(*Heap, unsafe.Pointer) { miss("freePointer") }
 		return pintest.Slots{
@@ -48,8 +49,14 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 				if b, _ := idle.alloc(h, size, 8, false); b != nil {
 					h.Free(b)
 				}
+				if p := idle.malloc(h, size); p != nil {
+					h.FreePointer(p)
+				}
 				left := c.left
 				c.left = 1 << 40 // no sample is due
+				if p := counting.malloc(h, size); p != nil {
+					h.FreePointer(p)
+				}
 				if b, _ := counting.alloc(h, size, 8, false); b != nil {
 					h.FreePointer(unsafe.Pointer(&b[0]))
 				}
@@ -73,7 +80,13 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.free(h, b) })
 	})
 	t.Run("pointers", func(t *testing.T) {
-		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.freePointer(h, unsafe.Pointer(&b[0])) })
+		malloc := func(f *functions, zero bool) []byte {
+			if zero { // there is no such Malloc
+				return alloc(f, zero)
+			}
+			return unsafe.Slice((*byte)(f.malloc(h, 64)), 64)
+		}
+		testSwaps(t, ofHeap, malloc, func(b []byte) { idle.freePointer(h, unsafe.Pointer(&b[0])) })
 	})
 }
 
@@ -182,7 +195,8 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 	}
 }
 
-// The assembly frees a large block to the kept runs, or leaves everything as it is and goes on in Go.
+// The assembly frees a large block to the kept runs, or leaves everything as it is and goes on in
+// Go.
 func TestAssemblyKeepsRuns(t *testing.T) {
 	h, c, _ := withRuns(t, 64<<10)
 	foreign := alloc(t, newHeap(t, Options{}), 64<<10)
@@ -260,10 +274,25 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 	h.Free(b)
 }
 
-// The assembly allocates a large block from the kept runs, or leaves everything as it is and goes on
-// in Go.
+// The assembly allocates a large block from the kept runs, or leaves everything as it is and goes
+// on in Go.
 func TestAssemblyTakesRuns(t *testing.T) {
-	for name, f := range map[string]*functions{"idle": &idle, "counting": &counting} {
+	malloc := func(f functions) *functions {
+		of := f.alloc
+		f.alloc = func(h *Heap, size, align int, zero bool) ([]byte, error) {
+			if align != 8 || zero {
+				return of(h, size, align, zero)
+			}
+			p := f.malloc(h, size)
+			if p == nil {
+				return nil, nil
+			}
+			return unsafe.Slice((*byte)(p), size), nil
+		}
+		return &f
+	}
+	for name, f := range map[string]*functions{"idle": &idle, "counting": &counting, "idle malloc": malloc(idle), "counting malloc": malloc(counting)} {
+		counts := strings.HasPrefix(name, "counting")
 		for _, tt := range []struct {
 			name        string
 			size, align int
@@ -281,7 +310,7 @@ func TestAssemblyTakesRuns(t *testing.T) {
 			{"at a multiple of 0", 64 << 10, 0, false, 1 << 40, false},
 			{"at a multiple of 3", 64 << 10, 3, false, 1 << 40, false},
 			{"to be cleared", 64 << 10, 8, true, 1 << 40, false},
-			{"that is an event", 64 << 10, 8, false, 64<<10 - 1, f == &idle},
+			{"that is an event", 64 << 10, 8, false, 64<<10 - 1, !counts},
 			{"before an event", 64 << 10, 8, false, 64 << 10, true},
 		} {
 			h, c, s := withRuns(t, 64<<10)
@@ -291,7 +320,7 @@ func TestAssemblyTakesRuns(t *testing.T) {
 			b, err := f.alloc(h, tt.size, tt.align, tt.zero)
 			resume()
 			left := tt.left
-			if tt.taken && f == &counting {
+			if tt.taken && counts {
 				left -= int64(tt.size) + watch.Countdown.Extra.Load()
 			}
 			taken := b != nil
@@ -353,6 +382,7 @@ func stopInGo() (calls *int, resume func()) {
 	was, calls := slow, new(int)
 	slow = functions{
 		func(*Heap, int, int, bool) ([]byte, error) { *calls++; return nil, nil },
+		func(*Heap, int) unsafe.Pointer { *calls++; return nil },
 		func(*Heap, []byte) { *calls++ },
 		func(*Heap, unsafe.Pointer) { *calls++ },
 	}
@@ -368,6 +398,7 @@ func countInGo(t *testing.T) *int {
 			*calls++
 			return was.alloc(h, size, align, zero)
 		},
+		func(h *Heap, size int) unsafe.Pointer { *calls++; return was.malloc(h, size) },
 		func(h *Heap, b []byte) { *calls++; was.free(h, b) },
 		func(h *Heap, p unsafe.Pointer) { *calls++; was.freePointer(h, p) },
 	}

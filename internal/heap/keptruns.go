@@ -113,8 +113,8 @@ func (l *keptRuns) hasRoom(n uintptr) bool {
 	return n <= l.longest && (l.held+n <= l.most || l.held == 0)
 }
 
-// keepLive claims the block of size bytes at addr, and keeps its run s. It reports false if there is
-// no such block.
+// keepLive claims the block of size bytes at addr, and keeps its run s. It reports false if there
+// is no such block.
 func (l *keptRuns) keepLive(s *pages.Span, addr, size uintptr) bool {
 	if !s.Claim(addr, size) {
 		return false

@@ -27,9 +27,9 @@ import (
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
-// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The fast path may
-// have failed because the countdown ended, or for a block to be cleared, although the cache has a
-// run. So tryLarge asks the cache again.
+// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The fast path
+// may have failed because the countdown ended, or for a block to be cleared, although the cache has
+// a run. So tryLarge asks the cache again.
 func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 	if r.size > small.MaxSize {
 		if p := h.takeRun(r); p != nil {
@@ -113,8 +113,9 @@ func (h *Heap) freeLarge(s *small.Span, b []byte) {
 	}
 }
 
-// keepRun keeps the run s of b in the cache after the fast path has failed: the cache had no room, or
-// the block was watched until now. It reports false if b is not a large block that a cache may keep.
+// keepRun keeps the run s of b in the cache after the fast path has failed: the cache had no room,
+// or the block was watched until now. It reports false if b is not a large block that a cache may
+// keep.
 func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	addr := small.AddrOf(b)
 	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !isPlain(s) || s.Pages() > maxKeptPages {

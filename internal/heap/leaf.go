@@ -27,6 +27,13 @@ func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
 	return (*(*func(h *Heap, size, align int, zero bool) ([]byte, error))(unsafe.Pointer(&code)))(h, size, align, zero)
 }
 
+// Malloc returns size bytes at a multiple of 16, or nil if there is no memory. Size 0 gives a block
+// of one byte.
+func (h *Heap) Malloc(size int) unsafe.Pointer {
+	code := &Fast.Malloc
+	return (*(*func(h *Heap, size int) unsafe.Pointer)(unsafe.Pointer(&code)))(h, size)
+}
+
 // Free takes back a block.
 func (h *Heap) Free(b []byte) {
 	code := &Fast.Free
@@ -59,6 +66,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 // work after it has left the slot.
 type functions struct {
 	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
+	malloc      func(h *Heap, size int) unsafe.Pointer
 	free        func(h *Heap, b []byte)
 	freePointer func(h *Heap, p unsafe.Pointer)
 }
@@ -79,7 +87,7 @@ var inGo struct {
 // value is the address of a closure, here a constant, so its call loads one word less than the call
 // of a func variable. Package freehold makes func values of Fast itself, so that its methods are
 // inlined. Their receiver is its own Heap, whose first field is this package's.
-var Fast struct{ Alloc, Free, FreePointer closure }
+var Fast struct{ Alloc, Malloc, Free, FreePointer closure }
 
 // closure has the words of a closure: the address of the code, and for a leaf what package pin
 // adds.
@@ -91,6 +99,7 @@ func closureOf[F any](f F) closure { return **(**closure)(unsafe.Pointer(&f)) }
 func init() {
 	inGo.functions = functions{
 		alloc:       pin.Unpinned(allocLeaf, allocMissed, allocPinned),
+		malloc:      mallocInGo,
 		free:        pin.Unpinned(freeLeaf, freeMissed, freePinned),
 		freePointer: pin.Unpinned(freePointerLeaf, freePointerMissed, freePointerPinned),
 	}
@@ -99,7 +108,8 @@ func init() {
 		freeRun:  pin.Unpinned(freeRunLeaf, freeRunLeaf, freeRunPinned),
 	}
 	f := inAssembly(inGo.functions)
-	Fast.Alloc, Fast.Free, Fast.FreePointer = closureOf(f.alloc), closureOf(f.free), closureOf(f.freePointer)
+	Fast.Alloc, Fast.Malloc = closureOf(f.alloc), closureOf(f.malloc)
+	Fast.Free, Fast.FreePointer = closureOf(f.free), closureOf(f.freePointer)
 	watch.OnChange(func(counting bool) {
 		countInAssembly(counting)
 		EachOpen(func(h *Heap) { h.restartCountdowns() })
@@ -273,6 +283,15 @@ func allocPinned(h *Heap, size, align int, zero bool) ([]byte, error) {
 		return unsafe.Slice((*byte)(p), size), nil
 	}
 	return h.allocMissed(size, align, zero)
+}
+
+// mallocInGo is Malloc by any kind of Alloc in Go.
+func mallocInGo(h *Heap, size int) unsafe.Pointer {
+	if size <= 0 {
+		size = atLeastOne("Heap.Malloc", size)
+	}
+	b, _ := inGo.alloc(h, size, mallocAlign, false)
+	return unsafe.Pointer(unsafe.SliceData(b))
 }
 
 func freePinned(h *Heap, b []byte) {

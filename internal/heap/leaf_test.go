@@ -3,6 +3,7 @@ package heap
 import (
 	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/test/pintest"
@@ -10,7 +11,12 @@ import (
 )
 
 func TestLeavesTakeNoPins(t *testing.T) {
-	pintest.LeavesTakeNoPins(t, inGo.functions, pinned)
+	type leaves struct { // malloc calls one of these
+		alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
+		free        func(h *Heap, b []byte)
+		freePointer func(h *Heap, p unsafe.Pointer)
+	}
+	pintest.LeavesTakeNoPins(t, leaves{inGo.alloc, inGo.free, inGo.freePointer}, leaves{allocPinned, freePinned, freePointerPinned})
 	pintest.LeavesTakeNoPins(t, inGo.runFunctions, pinnedRuns)
 }
 
@@ -18,7 +24,7 @@ func TestLeavesTakeNoPins(t *testing.T) {
 // Alloc and Free call.
 func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
 	t.Run("called", func(t *testing.T) {
-		test(t, &functions{alloc: (*Heap).Alloc, free: (*Heap).Free})
+		test(t, &functions{(*Heap).Alloc, (*Heap).Malloc, (*Heap).Free, (*Heap).FreePointer})
 	})
 	t.Run("in Go", func(t *testing.T) { test(t, &inGo.functions) })
 	t.Run("pinned", func(t *testing.T) {
@@ -49,7 +55,8 @@ func TestEachPathCountsBlocks(t *testing.T) {
 				}
 				fill(b, 1)
 				f.free(h, b)
-				want += int64(size + extra)
+				f.freePointer(h, f.malloc(h, size))
+				want += 2 * int64(size+extra)
 			}
 		}
 		use() // makes the cache, and what it keeps
@@ -74,6 +81,11 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 				t.Errorf("a block of %d bytes is not watched: %v", size, err)
 			}
 			h.Free(b)
+			p := f.malloc(h, size)
+			if !isWatched(small.SpanAt(uintptr(p)), h.pages.ID, uintptr(p)) {
+				t.Errorf("Malloc of %d bytes is not watched", size)
+			}
+			f.freePointer(h, p)
 		}
 	})
 }

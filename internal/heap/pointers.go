@@ -11,23 +11,6 @@ import (
 	"github.com/freehold-go/freehold/internal/small"
 )
 
-const mallocAlign = 16
-
-// Malloc returns size bytes at a multiple of 16, or nil if there is no memory. Size 0 gives a block
-// of one byte.
-func (h *Heap) Malloc(size int) unsafe.Pointer {
-	if size <= 0 {
-		size = atLeastOne("Heap.Malloc", size)
-	}
-	return h.malloc(size, false)
-}
-
-// atLeastOne returns 1 for a size of 0.
-func atLeastOne(call string, size int) int {
-	arg.AtLeast(call, "size", size, 0)
-	return 1
-}
-
 // Calloc returns n*size zero bytes, at least one. It returns nil if there is no memory.
 func (h *Heap) Calloc(n, size int) unsafe.Pointer {
 	arg.AtLeast("Heap.Calloc", "n", n, 0)
