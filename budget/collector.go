@@ -57,22 +57,39 @@ type golang interface {
 // theRuntime is the process's runtime. It is not safe for concurrent use.
 type theRuntime struct{ samples []metrics.Sample }
 
+// The runtime's metrics, in the order of theRuntime.samples.
+const (
+	metricTotal = iota
+	metricReleased
+	metricObjects
+	metricUnusedInSpans
+	metricFreeSpans
+	metricLiveObjects
+	metricScannedStacks
+	metricScannedGlobals
+	metricCycles
+	metricMemoryLimit
+	metricGogc
+	numMetrics
+)
+
+var metricNames = [numMetrics]string{
+	metricTotal:          "/memory/classes/total:bytes",
+	metricReleased:       "/memory/classes/heap/released:bytes",
+	metricObjects:        "/memory/classes/heap/objects:bytes",
+	metricUnusedInSpans:  "/memory/classes/heap/unused:bytes",
+	metricFreeSpans:      "/memory/classes/heap/free:bytes",
+	metricLiveObjects:    "/gc/heap/live:bytes",
+	metricScannedStacks:  "/gc/scan/stack:bytes",
+	metricScannedGlobals: "/gc/scan/globals:bytes",
+	metricCycles:         "/gc/cycles/total:gc-cycles",
+	metricMemoryLimit:    "/gc/gomemlimit:bytes",
+	metricGogc:           "/gc/gogc:percent",
+}
+
 func newRuntime() *theRuntime {
-	names := []string{
-		"/memory/classes/total:bytes",
-		"/memory/classes/heap/released:bytes",
-		"/memory/classes/heap/objects:bytes",
-		"/memory/classes/heap/unused:bytes",
-		"/memory/classes/heap/free:bytes",
-		"/gc/heap/live:bytes",
-		"/gc/scan/stack:bytes",
-		"/gc/scan/globals:bytes",
-		"/gc/cycles/total:gc-cycles",
-		"/gc/gomemlimit:bytes",
-		"/gc/gogc:percent",
-	}
-	r := &theRuntime{make([]metrics.Sample, len(names))}
-	for i, name := range names {
+	r := &theRuntime{make([]metrics.Sample, numMetrics)}
+	for i, name := range metricNames {
 		r.samples[i].Name = name
 	}
 	return r
@@ -80,21 +97,22 @@ func newRuntime() *theRuntime {
 
 func (r *theRuntime) read() goFigures {
 	metrics.Read(r.samples)
-	var v [11]int64
+	var v [numMetrics]int64
 	for i, s := range r.samples {
 		if s.Value.Kind() == metrics.KindUint64 {
 			v[i] = int64(min(s.Value.Uint64(), math.MaxInt64))
 		}
 	}
+	held := v[metricTotal] - v[metricReleased]
 	f := goFigures{
-		held:    v[0] - v[1],
-		outside: v[0] - v[1] - v[2] - v[3] - v[4],
-		live:    v[5] + v[6] + v[7],
-		cycles:  v[8],
-		limit:   v[9],
-		percent: int(v[10]),
+		held:    held,
+		outside: held - v[metricObjects] - v[metricUnusedInSpans] - v[metricFreeSpans],
+		live:    v[metricLiveObjects] + v[metricScannedStacks] + v[metricScannedGlobals],
+		cycles:  v[metricCycles],
+		limit:   v[metricMemoryLimit],
+		percent: int(v[metricGogc]),
 	}
-	if v[10] > math.MaxInt32 {
+	if v[metricGogc] > math.MaxInt32 { // off
 		f.percent = -1
 	}
 	return f

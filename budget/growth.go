@@ -19,7 +19,7 @@ type growth struct {
 func (g *growth) watermark(p plan, offHeap, headroom, rise int64) int64 {
 	mark := offHeap + headroom/growthShare
 	g.granted = min(g.granted, mark)
-	if wait, _ := p.waitAndPause(headroom); wait > 0 {
+	if p.longestWait(headroom) > 0 {
 		mark = max(g.granted, offHeap)
 	}
 	return max(offHeap+min(mark-offHeap, rise), 1)

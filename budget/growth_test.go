@@ -182,7 +182,7 @@ func TestTicksCollectForAPartOfTheTime(t *testing.T) {
 				}
 			}
 			tick(1)
-			f.change(func() { f.clock = f.clock.Add(step.pause*took - 1) })
+			f.change(func() { f.clock = f.clock.Add(time.Duration(step.pause)*took - 1) })
 			tick(1)
 			f.change(func() { f.clock = f.clock.Add(1) })
 			tick(2)

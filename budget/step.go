@@ -12,7 +12,6 @@ package budget
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/freehold-go/freehold/budget/internal/pressure"
@@ -62,12 +61,12 @@ const (
 	manyReclaims = 8
 )
 
-// waitTable has the wait of a goroutine and the pause between reclaims, by the quarters of the
-// headroom that are used up: see wait.go.
+// waitTable has the longest wait of a goroutine and the pause between reclaims: see wait.go. The
+// first row holds whose quarters of the headroom are used up.
 var waitTable = []struct {
-	quarters int64         // of the headroom
+	quarters int64         // of the headroom, or more, that Go uses up
 	wait     time.Duration // of a goroutine
-	pause    time.Duration // between reclaims, as a multiple of the last one's time
+	pause    int64         // between reclaims, as a multiple of the last one's time
 }{
 	{3, longWait, 1}, // one more growth may pass the limit
 	{2, time.Second, 3},
@@ -112,8 +111,10 @@ func step(f figures, before setting) plan {
 		limit := max(room, floor)
 		p.over, p.excess = max(g.held-room, 0), max(g.held-limit, 0)
 		p.spare = max(floor/spareShare, minSlack)
-		if p.excess > 0 && !(f.pressed && p.over > f.headroom/pressShare) {
-			limit = max(limit, min(before.limit, g.held+max(g.held/slackShare, minSlack)))
+		atOnce := f.pressed && p.over > f.headroom/pressShare
+		if p.excess > 0 && !atOnce { // the limit falls by degrees, just above the held bytes
+			aboveHeld := g.held + max(g.held/slackShare, minSlack)
+			limit = max(limit, min(before.limit, aboveHeld))
 		}
 		if !steady(limit, before.limit) {
 			p.limit = limit
@@ -125,18 +126,25 @@ func step(f figures, before setting) plan {
 	return p
 }
 
-// waitAndPause returns how long a goroutine waits, and the pause before the next reclaim, as a
-// multiple of the last one's time: waitTable's entries for the plan. Each is 0 if there is none.
-func (p plan) waitAndPause(headroom int64) (wait, pause time.Duration) {
-	for _, step := range slices.Backward(waitTable) {
-		if p.excess > headroom/4*step.quarters {
-			pause = step.pause
-		}
-		if p.over > headroom/4*step.quarters && p.excess > p.spare {
-			wait = step.wait
+// longestWait returns how long a goroutine that takes off-heap memory waits at most, or 0.
+func (p plan) longestWait(headroom int64) time.Duration {
+	for _, row := range waitTable {
+		if p.over > headroom/4*row.quarters && p.excess > p.spare {
+			return row.wait
 		}
 	}
-	return wait, pause
+	return 0
+}
+
+// reclaimPause returns the pause between two reclaims, as a multiple of the time that the last one
+// took. 0 means that no reclaim is needed.
+func (p plan) reclaimPause(headroom int64) (times int64) {
+	for _, row := range waitTable {
+		if p.excess > headroom/4*row.quarters {
+			return row.pause
+		}
+	}
+	return 0
 }
 
 // needed returns the bytes that collections cannot free. They include Go's floor, or all memory

@@ -166,8 +166,9 @@ func TestStepSettles(t *testing.T) {
 // some back. How often collections run depends on that alone.
 func TestPatience(t *testing.T) {
 	tests := []struct {
-		held, room  int64 // MiB; the floor is 100, the headroom 400, and 12.5 are no matter
-		wait, pause time.Duration
+		held, room int64 // MiB; the floor is 100, the headroom 400, and 12.5 are no matter
+		wait       time.Duration
+		pause      int64
 	}{
 		{300, 300, 0, 0},
 		{400, 300, 0, 0},
@@ -188,11 +189,13 @@ func TestPatience(t *testing.T) {
 		const headroom = 400 * mib
 		f := figures{limit: 10 * gib, headroom: headroom, golang: goFigures{held: tt.held * mib, outside: 92 * mib}}
 		f.offHeap = f.limit - headroom - tt.room*mib
-		if wait, pause := step(f, setting{gib, -1}).waitAndPause(headroom); wait != tt.wait || pause != tt.pause {
+		p := step(f, setting{gib, -1})
+		if wait, pause := p.longestWait(headroom), p.reclaimPause(headroom); wait != tt.wait || pause != tt.pause {
 			t.Errorf("%d MiB in a room of %d: %v, %d, want %v, %d", tt.held, tt.room, wait, pause, tt.wait, tt.pause)
 		}
 		f.userLimit = true
-		if wait, pause := step(f, setting{gib, -1}).waitAndPause(headroom); wait != 0 || pause != 0 {
+		p = step(f, setting{gib, -1})
+		if wait, pause := p.longestWait(headroom), p.reclaimPause(headroom); wait != 0 || pause != 0 {
 			t.Errorf("with a limit of the user's: %v, %d", wait, pause)
 		}
 	}
@@ -205,7 +208,7 @@ func TestSpareIsNotWorthAWait(t *testing.T) {
 		{72, 90, 0}, {72, 91, 1},
 	} {
 		f := figures{limit: gib, offHeap: 2 * gib, golang: goFigures{held: tt.held * mib, outside: tt.outside * mib}} // minGoHeap is 8 MiB
-		if wait, _ := step(f, setting{gib, -1}).waitAndPause(0); (wait > 0) != (tt.want > 0) {
+		if wait := step(f, setting{gib, -1}).longestWait(0); (wait > 0) != (tt.want > 0) {
 			t.Errorf("%d MiB of a floor of %d: %v", tt.held, tt.outside+8, wait)
 		}
 	}

@@ -34,9 +34,10 @@ func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.update()
-	_, pause := b.plan.waitAndPause(b.currentHeadroom())
+	times := b.plan.reclaimPause(b.currentHeadroom())
 	_, last := b.reclaims.soFar()
-	if pause > 0 && !pressure.Ahead(b.system.now(), last.ended.Add(pause*last.took)) {
+	pause := time.Duration(times) * last.took
+	if times > 0 && !pressure.Ahead(b.system.now(), last.ended.Add(pause)) {
 		b.beginReclaim()
 	}
 }
@@ -79,7 +80,7 @@ func (b *Budget) update() {
 	}
 	b.system.watermark(b.growth.watermark(b.plan, offHeap, headroom, b.alarm.rise))
 	b.pace = f.pace()
-	if _, pause := b.plan.waitAndPause(headroom); pause > 0 || b.growth.taking > 0 || b.alarm.pressure.Level > Calm {
+	if b.plan.reclaimPause(headroom) > 0 || b.growth.taking > 0 || b.alarm.pressure.Level > Calm {
 		b.pace = tickTime
 	}
 	b.ticks.within(b.pace)

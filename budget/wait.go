@@ -75,7 +75,7 @@ func (b *Budget) mustWait(w *wait) bool {
 		w.excess = b.plan.excess
 	}
 	waited := now.Sub(w.began)
-	longest, _ := b.plan.waitAndPause(b.currentHeadroom())
+	longest := b.plan.longestWait(b.currentHeadroom())
 	switch {
 	case pressure.Ahead(now, b.growth.shortUntil):
 		longest = min(longest, shortWait)
