@@ -8,8 +8,8 @@
 //
 // Each account has a heap of its own. Its soft and hard limits are for the memory of this heap and
 // of the heaps of the accounts below. A heap charges its account when it takes pages, so a block
-// from pages that the heap has makes no charge. internal/limits has the limits and charges,
-// payer.go makes room before a request is refused, crossing.go tells of pressure, evict.go evicts
+// in pages that the heap already has makes no charge. internal/limits has the limits and charges,
+// payer.go makes room before a request is refused, crossing.go reports pressure, evict.go evicts
 // for a cache.
 
 package budget
@@ -63,11 +63,11 @@ type AccountOptions struct {
 }
 
 // Account is a heap with a limit within larger limits: a tenant within a subsystem within the
-// process. It implements freehold.Owner. No allocation takes it and the accounts below it together
-// above its hard limit, even for a moment. Before a request is refused, all accounts that share the
-// full limit give back free pages. Then Alloc returns a [FullError], which matches
-// freehold.ErrOutOfMemory. The search for free pages takes at most a tenth of the time, so a
-// request soon after a refused one may miss pages that others freed meanwhile.
+// process. It implements freehold.Owner. No allocation brings the account and those below it
+// together above its hard limit, even for a moment. Before a request is refused, all accounts that
+// share the full limit give back free pages. If they are too few, Alloc returns a [FullError],
+// which matches freehold.ErrOutOfMemory. The search for free pages takes at most a tenth of the
+// time, so a request soon after a refused one may miss pages that others freed meanwhile.
 //
 // Whole pages and the heap's own bookkeeping count, as in HeapOptions.MaxBytes. An account with one
 // block has about 100 KiB, so accounts are for limits of a few MiB and more. Blocks of up to 4 KiB
@@ -98,6 +98,7 @@ type Account struct {
 	h heap.Heap // last, as pin.New demands
 }
 
+// h is the last field.
 const _ = -(unsafe.Sizeof(Account{}) ^ (unsafe.Offsetof(Account{}.h) + unsafe.Sizeof(Account{}.h)))
 
 // unnamed counts the accounts made without a name.
@@ -192,9 +193,9 @@ func (a *Account) SetLimits(soft, hard int64) {
 
 // OnPressure calls f when the account is short of memory, until remove is called, or Close. The
 // level is [Soft] above the soft limit. It is [Hard] above 31/32 of the hard limit, and for a
-// second or two after a refused request, unless room for the request is found earlier. Priorities,
-// deadlines, panics and repeats are as for Budget.OnPressure. Before f, the heaps of the account
-// and of those below are trimmed.
+// second or two after a refused request, unless room for the request is found earlier. f is called
+// again each second until the level is Calm, and once then. Priorities, deadlines and panics are as
+// for Budget.OnPressure. Before f, the heaps of the account and of those below are trimmed.
 //
 // f is called within some milliseconds of the crossing (BenchmarkReaction), in a goroutine of its
 // own: the call that crosses does not wait. It may allocate from the account, and may be refused.

@@ -16,13 +16,13 @@ type AccountStats struct {
 	Soft, MaxBytes int64 // the account's own limits, as they hold now; 0 means none
 	Used           int64 // committed by the account and the accounts below it
 	Peak           int64 // the maximum of Used so far
-	Room           int64 // largest charge that all limits on the way up allow, or math.MaxInt64
+	Room           int64 // largest charge that its limit and those above allow, or math.MaxInt64
 	Committed      int64 // by the account's own heap; part of Used
 
 	Live      int   // live blocks of the account's own
 	LiveBytes int64 // their bytes, as in freehold.Stats
 
-	Refusals uint64 // requests so far for which it had no room, even if evict then made room
+	Refusals uint64 // requests so far that found no room, even if evict then made room
 	Evicted  int64  // bytes so far that functions of AllocOrEvict have freed
 
 	Pressure Pressure // now
@@ -38,7 +38,7 @@ type AccountStats struct {
 func (a *Account) Stats() AccountStats {
 	a.node.MustBeMade("Account.Stats")
 	own, f := a.h.Stats(), a.node.Figures()
-	if final := a.final.Load(); final != nil {
+	if final := a.final.Load(); final != nil { // last, since Close may run meanwhile
 		return *final
 	}
 	st := AccountStats{

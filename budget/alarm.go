@@ -1,13 +1,13 @@
 // Alarm: the pressure of the process, and when a round tells the callbacks of it.
 //
-// An alarm finds the level of the budget from the process's figures at each tick, while crossing.go
-// follows the level of one account from each charge. Budget.Stop switches the rounds of the alarm
-// off.
+// Each tick finds the pressure from the figures of the process and of its account. When its level
+// rises or becomes Calm, and each second while it is not Calm, a round is due (round.go). While the
+// level of the process alone is Hard, a second is too long: Go's heap may fill the rest. So the
+// next round is due after tickTime. Each round that freed no off-heap memory doubles this pause, up
+// to a second.
 //
-// A tick finds the pressure. When its level rises or becomes Calm, and each second while it is not
-// Calm, a round is due (round.go). While the process itself is at its limit, the next round is due
-// at the next tick, since Go's heap may fill the rest in less than a second. After a round that
-// freed nothing the pause is twice as long.
+// crossing.go is the same for the level of one account, which each charge may change. Budget.Stop
+// ends the rounds of the alarm.
 
 package budget
 

@@ -38,7 +38,7 @@ type Budget struct {
 	growth   growth
 	alarm    alarm
 	reported reported
-	logging  bool          // a line is being written, and others wait for it
+	logging  bool          // a line is being written; the next one begins after it
 	pace     time.Duration // to the next tick
 	account  *Account      // nil before the first call of Account
 	stopped  bool
@@ -102,7 +102,7 @@ func Running() *Budget {
 // On an error nothing has changed. A limit below the present use is no error: see Stats.Short. If
 // Options.Logger panics in Start, the budget is stopped and the caller gets the panic.
 //
-// A process at rest wakes to read files of /proc and /sys: every two or three seconds if most of
+// A process at rest wakes to read files of /proc and /sys: every one to three seconds if most of
 // its limit is free, and ten times a second if all but the headroom is in use. While the pressure
 // is not Calm it wakes 200 times a second, for a few microseconds each (BenchmarkTick). Off-heap
 // memory that grows and the end of a collection wake it once. Alloc and Free cost the same with a
@@ -175,8 +175,8 @@ func run(o Options, s system) (*Budget, error) {
 // that.
 //
 // Its pressure raises the Budget's. Its OnPressure is Budget.OnPressure, so these functions are
-// also called when its soft limit is crossed or it refuses a request. [Stats] counts the calls. An
-// account below has functions of its own, for its own limits.
+// also called when its soft limit is crossed or it refuses a request. An account below has
+// functions of its own, for its own limits.
 //
 // Stop removes the limit, and calls of the functions end.
 func (b *Budget) Account() *Account {

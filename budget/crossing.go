@@ -1,9 +1,9 @@
 // Crossing: the rounds of an account that is short of memory, and the lines about its level.
 //
-// This file tells the level of one account, by the account's own limits, while alarm.go tells the
-// level of the budget. An account with a leader, the process's, has neither rounds nor lines of its
-// own: Changed and noteLine switch them off, and the alarm takes their place. Account.Close ends
-// them for any other account.
+// The level of an account is by its own limits. The level of the budget is alarm.go's. The
+// process's account has a leader, the budget (payer.go). It has neither rounds nor lines of its
+// own: Changed and noteLine leave them to the alarm. Account.Close ends the rounds and lines of
+// other accounts.
 //
 // The charge that crosses a limit wakes a round, in a goroutine of its own. A round trims the heaps
 // and calls the functions of OnPressure. Another one follows every second until the level is Calm.
@@ -20,7 +20,8 @@ import (
 // watcher is an account as its node's limits.Watcher.
 type watcher struct{ a *Account }
 
-// Changed wakes the rounds, or the leader's ticks, if they have something to do.
+// Changed wakes the rounds, or the leader's ticks, if they have something to do. It wants to learn
+// of more changes until the callbacks know of Calm.
 func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 	a, level := w.a, now.Level
 	if level == Calm && before == Calm && a.reported.level == Calm {
@@ -33,7 +34,7 @@ func (w watcher) Changed(before Level, now pressure.State) (more bool) {
 		if changes {
 			a.leader.wake()
 		}
-	case level == Calm && a.reported.level == Calm || len(a.callbacks.list()) == 0:
+	case level == Calm && a.reported.level == Calm || len(a.callbacks.list()) == 0: // no one to call
 	case changes:
 		a.rounds.wake()
 	default:
@@ -55,7 +56,7 @@ func (a *Account) round() (next time.Duration) {
 		a.callbacks.tell(a.currentPressure, a.trimWhileShort, a.node.Closed)
 	}
 	a.node.Locked(func(pressure.State) {
-		if len(a.callbacks.list()) == 0 {
+		if len(a.callbacks.list()) == 0 { // no one to tell of Calm
 			a.reported.level = Calm
 		}
 		if a.reported.level > Calm {

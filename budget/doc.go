@@ -19,9 +19,9 @@
 // collector runs when the heap has reached the goal. [Options].GoHeap sets another goal.
 //
 // If the limit is three quarters of physical memory, other processes may need this memory too. So
-// the collector keeps its own pace then, except that Go's heap may always grow to 64 MiB. A process
-// with little on Go's heap does not collect all the time. Near the limit, Go's memory limit makes
-// the collector run earlier, as with any other limit.
+// the collector keeps its own pace then, except that Go's heap may always grow to 64 MiB. So a
+// process with little on Go's heap does not collect all the time. Near the limit, Go's memory limit
+// makes the collector run earlier, as with any other limit.
 //
 // Package [github.com/freehold-go/freehold/budget/auto] starts a budget when it is imported.
 //
@@ -42,7 +42,7 @@ package budget
 //	budget.go                      Start, Stop, and the parts of a Budget
 //	wait.go, round.go, relief.go   callers of ticks: waits, callbacks, room for an account
 //	tick.go                        the figures, and what follows from them; locks Budget.mu
-//	stats.go, log.go               the figures for users
+//	log.go, stats.go               the figures for users
 //	settings.go, reclaim.go,       parts of a Budget, each with state that only its file changes
 //	growth.go, alarm.go
 //	step.go, collector.go          Go's settings as a function of the figures; the runtime
@@ -53,6 +53,8 @@ package budget
 //	payer.go                       its heap's charges, and room before a refusal
 //
 //	turns.go, callback.go          timers without goroutines; functions of OnPressure
+//	reported.go                    the levels that these functions and a Logger know
+//	options.go, level.go           names for users
 //	internal/limits                the tree of limits; a lock for each tree
 //	internal/pressure              the limit, the system's figures, levels
 //

@@ -8,7 +8,8 @@ const (
 	// evict is asked for 1/evictShare of the limit or more, so that one refused request frees
 	// memory for many blocks.
 	evictShare = 256
-	// AllocOrEvict gives up when 1/evictMostShare of the limit was evicted in vain.
+	// AllocOrEvict gives up when 1/evictMostShare of the limit was evicted in vain, or four times
+	// the block's size if that is more.
 	evictMostShare = 8
 	// A call that evicts less counts as this many bytes, so the loop ends.
 	evictLeast = 8 << 10
@@ -16,9 +17,10 @@ const (
 
 // AllocOrEvict is Alloc for a cache. If the account, or one above it, is full, it calls evict to
 // free some of the cache's own blocks, and tries again. It gives up when evict returns 0, or when
-// an eighth of the limit was evicted in vain, since blocks of mixed sizes fragment memory. Then
-// the error is the [FullError] of the last try. It does not call evict for a block of the limit's
-// size or larger, which never fits, or if the system has no memory.
+// an eighth of the limit was evicted in vain, since blocks of mixed sizes fragment memory. For a
+// block above a 32nd of the limit, it gives up after four times the block's size. The error is then
+// the [FullError] of the last try. It does not call evict for a block of the limit's size or
+// larger, which never fits, or if the system has no memory.
 //
 // evict gets the number of bytes to free, at least the block's size and a 256th of the limit, and
 // returns the number that it has freed. AllocOrEvict calls it in the caller's goroutine, and holds
@@ -28,9 +30,9 @@ const (
 //
 //	value, err := account.AllocOrEvict(len(v), 1, shard.evict) // shard is locked
 //
-// Shards of a cache in one account drift in size, since the account keeps no share for each, and a
-// new block's shard may be empty. So the evict of a shard needs to go on to other shards, with
-// TryLock, when its own is empty. BenchmarkCacheAtItsLimit has such a cache.
+// An account keeps no share of its limit for each shard of a cache, so the shards drift in size.
+// The shard of a new block may be empty. Then its evict must go on to the other shards, with
+// TryLock, as in BenchmarkCacheAtItsLimit.
 //
 // An account whose cache is at its limit refuses requests until evict has freed blocks. So its
 // pressure is hard at times, and its functions of OnPressure are called. That is no cause for

@@ -13,16 +13,17 @@ type growth struct {
 	resigned   bool      // the next tick may raise Go's limit to the memory that Go holds, once
 }
 
-// watermark returns the bytes of off-heap memory beyond which a goroutine calls waitForGo. It is
-// 1/growthShare of the headroom above offHeap, or rise bytes if that is less: then the level rises.
-// While Go holds too much, each growth calls waitForGo, except up to granted.
+// watermark returns the bytes of off-heap memory beyond which a goroutine calls waitForGo. They
+// exceed offHeap by 1/growthShare of the headroom, or by rise if that is less: the growth that
+// raises the level. While Go holds too much, each growth beyond granted calls waitForGo. If
+// off-heap memory has shrunk since it was granted, granted shrinks too.
 func (g *growth) watermark(p plan, offHeap, headroom, rise int64) int64 {
 	mark := offHeap + headroom/growthShare
 	g.granted = min(g.granted, mark)
 	if p.longestWait(headroom) > 0 {
 		mark = max(g.granted, offHeap)
 	}
-	return max(offHeap+min(mark-offHeap, rise), 1)
+	return max(offHeap+min(mark-offHeap, rise), 1) // 0 would be no watermark
 }
 
 // resign notes a long wait in vain. Waits are short for shortMultiple times its length.

@@ -1,4 +1,4 @@
-// Level: how short memory is; exported names for internal/pressure's.
+// Level: how short memory is. The types of internal/pressure have exported names here.
 
 package budget
 
@@ -17,9 +17,9 @@ const (
 // Pressure is given to functions of OnPressure: see [Budget.OnPressure].
 type Pressure struct {
 	Level  Level
-	Wanted int64 // bytes that must become free until the level is Calm; 0 at Calm
+	Wanted int64 // bytes that must become free for the level to be Calm; 0 at Calm
 }
 
 // ErrNoLimit is matched by the error of [Start] if no source has a limit. Then [Options].Limit or
-// the variable is needed.
+// the variable FREEHOLD_MEMORY_LIMIT must say it.
 var ErrNoLimit = pressure.ErrNoLimit

@@ -31,7 +31,8 @@ type Options struct {
 	// GoHeap is the size to which Go's heap grows before the collector runs. It replaces a
 	// ballast. It is never more than the budget leaves for Go. 0 means the larger one of four
 	// tenths of the limit and sixteen times the live bytes. If the limit is a part of physical
-	// memory, 0 means twice the live bytes, as with a GOGC of 100, and at least 64 MiB.
+	// memory, 0 means twice the live bytes, as with a GOGC of 100, and at least 64 MiB. Otherwise,
+	// if Go's memory limit is the program's own, 0 means all that the budget leaves for Go.
 	//
 	// The number of collections is bytes allocated / (GoHeap - live bytes). A larger GoHeap saves
 	// the collector's time. A smaller one leaves memory to the system, and to off-heap memory that

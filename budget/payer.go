@@ -19,7 +19,7 @@ import (
 const (
 	// trimPause is the least time between two drains of the caches of accounts that share a limit.
 	trimPause = 10 * time.Millisecond
-	// Drains, and searches that find too little, take at most 1/searchShare of the time.
+	// Drains of caches, and searches that find too little, take at most 1/searchShare of the time.
 	searchShare = 10
 )
 
@@ -65,7 +65,7 @@ func (p payer) MayCharge(bytes, slack int) error {
 	return fullError(p.a.node.MayCharge(int64(bytes), int64(slack)))
 }
 
-// Limit returns the lowest limit of the account and the accounts above it.
+// Limit returns the lowest limit of the account and the accounts above it, or 0 if there is none.
 func (p payer) Limit() int { return int(min(p.a.node.Lowest(), math.MaxInt)) }
 
 // fullError returns a refusal as an error.
@@ -122,8 +122,8 @@ type searches struct {
 }
 
 // search purges free pages from the heaps of a and of the accounts below, up to n bytes from each,
-// until enough returns true. If that does not suffice, they drain their caches. It returns false if
-// it is too soon for a search.
+// until enough returns true. If that does not suffice, search drains the caches of these heaps. It
+// returns false if it is too soon for a search.
 func (a *Account) search(n int, began time.Time, enough func() bool) bool {
 	a.searches.mu.Lock()
 	due, drain := !pressure.Ahead(began, a.searches.next), !pressure.Ahead(began, a.searches.drain)

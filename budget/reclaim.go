@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// reclaims runs reclaims.
+// reclaims runs the reclaims of a budget.
 type reclaims struct {
 	// running is locked while a reclaim runs. The reclaim's goroutine unlocks it. Waiters hold it
 	// only for a moment.
@@ -27,8 +27,8 @@ type endedReclaim struct {
 	took  time.Duration
 }
 
-// begin starts a goroutine that collects Go's heap and returns its free memory, unless one runs
-// already.
+// begin starts a goroutine that collects Go's heap and gives its free memory to the system, unless
+// one runs already. Budget.mu is held: a caller that finds another's mark finds running locked too.
 func (r *reclaims) begin(g golang, now func() time.Time) {
 	if !r.mark() {
 		return

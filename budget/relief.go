@@ -19,8 +19,8 @@ type relief struct {
 func (b *Budget) wake() { b.ticks.wake() }
 
 // relieve trims all heaps. If that is not enough, it collects Go's heap, since the next tick may
-// find that Go needs less. It does so once a second at most, and for at most a tenth of the time.
-// Other callers wait meanwhile.
+// then find that Go needs less. A relief begins once a second at most, and reliefs take at most a
+// tenth of the time. Other callers wait while one runs.
 func (b *Budget) relieve(enough func() bool) {
 	b.relief.mu.Lock()
 	defer b.relief.mu.Unlock()

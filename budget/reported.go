@@ -29,8 +29,9 @@ func (r *reported) startRound(level Level) (call bool) {
 	return call
 }
 
-// lineDue reports whether a line about a level is due, and notes when the level falls. A rise is due
-// at once. A fall is due when it has lasted fallTime; before that, wait is the rest of the time.
+// lineDue reports whether a line about a level is due, and notes when the level falls. A rise is
+// due at once. A fall is due when it has lasted fallTime; before that, wait is the rest of the
+// time.
 func (r *reported) lineDue(level Level, now time.Time) (due bool, wait time.Duration) {
 	if level >= r.logged {
 		r.fell = time.Time{}

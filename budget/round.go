@@ -20,13 +20,13 @@ import (
 // again about 5 ms after all functions have returned if off-heap memory was freed. If none was
 // freed, this pause doubles each time, up to a second.
 //
-// f should give back Wanted bytes, or as much as it can: free blocks, or drop references. It runs
-// in a goroutine of its own, and never twice at once. Its context ends after a second: then the
-// next function is called, and f is not called again until it returns. A panic of f is recovered
-// and reported in [Stats].
+// f should give back [Pressure].Wanted bytes, or as much as it can: free blocks, or drop
+// references. It runs in a goroutine of its own, and never twice at once. Its context ends after a
+// second. Then the next function is called, and f is not called again until it returns. A panic of
+// f is recovered and reported in [Stats].
 //
 // f may call remove, and it may allocate. It may still run when remove or Stop returns. After Stop,
-// f is never called. It panics if f is nil.
+// f is never called. OnPressure panics if f is nil.
 func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
 	if f == nil {
 		arg.Panicf("Budget.OnPressure", "f is nil")

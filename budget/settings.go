@@ -83,7 +83,8 @@ func (s *settings) set(to setting) {
 }
 
 // swap sets after if the value in force is before. If the program has set another value meanwhile,
-// swap restores it. It returns the value in force.
+// swap sets that value again. It returns the value in force. The program may interfere any number
+// of times: each pass of the loop sets the value that the last one found.
 func swap[T comparable](set func(T) T, before, after T) T {
 	for found := set(after); found != before; found = set(after) {
 		before, after = after, found

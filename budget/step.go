@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// A constant ...Share is the denominator of a part: 1/growthShare. A constant ...Percent is a
-	// percentage.
+	// Constants that end in Share are denominators: a growthShare of 4 is a quarter.
 
 	// Go's floor: with a limit below one and a half times the live bytes, the collector takes more
 	// time than the program.
@@ -62,9 +61,9 @@ const (
 )
 
 // waitTable has the longest wait of a goroutine and the pause between reclaims: see wait.go. The
-// first row holds whose quarters of the headroom are used up.
+// first row counts for which Go uses up more than the row's quarters of the headroom.
 var waitTable = []struct {
-	quarters int64         // of the headroom, or more, that Go uses up
+	quarters int64         // of the headroom
 	wait     time.Duration // of a goroutine
 	pause    int64         // between reclaims, as a multiple of the last one's time
 }{
@@ -158,8 +157,8 @@ func (f figures) needed() int64 {
 }
 
 // pace returns the time to the next tick of a process at rest. Only others can take memory without
-// calling for a tick. So the pace grows with the free memory: others fill it before the next tick
-// only if they grow by a third of a headroom in 100 ms.
+// calling for a tick. So the time grows with the free memory. Others can fill all of it before the
+// next tick only if they take a third of the headroom or more in each 100 ms.
 func (f figures) pace() time.Duration {
 	left := f.limit - f.offHeap - f.others - f.golang.held
 	headrooms := left / max(f.headroom, 1)
@@ -179,21 +178,23 @@ func (f figures) goal(room int64) int64 {
 	case f.ofPhysical:
 		// Go's own goal, but at least 64 MiB: with less, a small heap is collected all the time.
 		return max(f.golang.live/100*(100+defaultGOGC), leastGoal)
-	case f.userLimit:
+	case f.userLimit: // GOGC alone keeps the heap in its room
 		return room
 	}
 	return max(f.golang.live/100*ampleLivePercent, f.limit/100*ampleLimitPercent)
 }
 
-// steady reports whether two values are so close that a change is not worth it. No value is close
-// to math.MaxInt64, no limit, or to -1, no GOGC.
+// steady reports whether two values are so close that a change is not worth it. A change from or to
+// math.MaxInt64 (no limit) or -1 (GOGC off) always is.
 func steady(now, before int64) bool {
 	return before > 0 && before != math.MaxInt64 && max(now-before, before-now) <= min(now, before)/100*steadyPercent
 }
 
-// percentFor returns the GOGC that lets the heap grow to a goal, or to the room if that is less. In
-// the second case GOGC is off (-1) if the budget sets Go's limit, which stops the heap there. Go's
-// smallest goal grows with GOGC, so a nearly empty heap must not make GOGC large.
+// percentFor returns the GOGC that lets the heap grow to a goal, and Go's default if that is
+// larger. If the room is less than the goal, there are two cases. If the budget sets Go's limit,
+// GOGC is off (-1), since the limit keeps the heap in its room. If the limit is the user's, the
+// room is the goal. Go's smallest goal grows with GOGC, so a nearly empty heap must not make GOGC
+// large.
 func percentFor(goal, room int64, userLimit bool, g goFigures) int {
 	if goal >= room {
 		if !userLimit {

@@ -2,8 +2,8 @@
 //
 // A tick reads the runtime and the heaps, and the system's figures and the limit when they are due
 // (internal/pressure). A step (step.go) turns the figures into a plan. Ticks are rare while the
-// process is at rest. Three events call for one: off-heap memory grows (growth.go), a collection
-// ends, or the process's account becomes short.
+// process is at rest. Three events call for one: off-heap memory passes the watermark (growth.go),
+// a collection ends, or the level of the process's account rises or becomes Calm (crossing.go).
 
 package budget
 
@@ -68,7 +68,7 @@ func (b *Budget) update() {
 		userLimit:  b.settings.userLimit,
 	}
 	before := b.settings.current
-	if b.growth.resigned {
+	if b.growth.resigned { // else step raises no limit while Go holds too much
 		before.limit, b.growth.resigned = math.MaxInt64, false
 	}
 	b.plan = step(f, before)
@@ -115,7 +115,7 @@ func (b *Budget) charged() int64 {
 //	limit of the process
 //	|<------------------------------------------------------------------->|
 //	| the account's limit | other heaps | others | Go's floor | headroom  |
-//	| used | left         |
+//	| charged | left      |
 //
 // mu is held.
 func (b *Budget) setAccountLimit(f figures) pressure.State {

@@ -38,7 +38,7 @@ func (t *turns) wake() {
 		go t.run()
 		return
 	}
-	t.again = !t.ended // a turn runs: it sees this
+	t.again = !t.ended // more reads it after the turn that runs
 }
 
 // within begins a turn after d, unless one runs or is due earlier.

@@ -2,24 +2,27 @@
 //
 //	off-heap memory grows -> passes the watermark -> waitForGo: a tick, then collections
 //
+// The picture in step.go shows Go's room and its floor. plan.over is the memory that Go holds above
+// its room. plan.excess is the memory that it holds above both.
+//
 //  1. Each tick sets the watermark (growth.go): off-heap memory plus 1/growthShare of the
-//     headroom, or less if the level rises before that. While Go holds too much, it is off-heap
-//     memory itself, or the bytes that the last wait granted.
-//  2. The goroutine that passes the watermark runs a tick before it uses its memory: the block's
-//     fresh pages take no memory before they are touched. The tick lowers Go's limit
-//     (step.go): at once if 1/pressShare of the headroom is used up, and else by degrees.
-//  3. waitTable (step.go) has the longest wait, by the quarters of the headroom that Go's memory
-//     above its room uses up. There is no wait unless Go holds more than it needs. The goroutine
-//     collects again and again, and sleeps as long as the last collection took.
-//  4. If Go's excess has fallen by 1/worthShare at the end, the wait begins anew. Otherwise the
+//     headroom, or less if a smaller growth raises the level of the pressure. While Go holds too
+//     much, the watermark is off-heap memory itself, or the bytes that the last wait granted.
+//  2. The goroutine that passes the watermark runs a tick before it touches its new pages, which
+//     take no memory until then. The tick lowers Go's limit (step.go): at once if 1/pressShare of
+//     the headroom is used up, and else by degrees.
+//  3. The goroutine collects again and again. Between two collections it sleeps for as long as the
+//     last one took. waitTable (step.go) has the longest wait for each part of the headroom that
+//     plan.over uses up. There is no wait if plan.excess is small.
+//  4. If plan.excess has fallen by 1/worthShare at the end, the wait begins anew. Otherwise the
 //     goroutine goes on, and off-heap memory may grow by 1/growthShare of the headroom without
 //     another wait.
-//  5. After a wait of longWait or more in vain, waits last at most shortWait, for shortMultiple
-//     times as long (growth.resign). The next tick may raise Go's limit to the memory that Go
-//     holds, once.
+//  5. A wait of longWait or more may be in vain. Then waits last at most shortWait for a while:
+//     shortMultiple times the length of that wait (growth.resign). The next tick may raise Go's
+//     limit, once, to just above the memory that Go holds.
 //
 // Ticks run reclaims too (tick.go), since a program at rest does not collect. waitTable has the
-// pause between two of them, by Go's memory above its room or its floor, the larger one.
+// pause between two of them for each part of the headroom that plan.excess uses up.
 
 package budget
 
@@ -29,8 +32,8 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// waitForGo runs in the goroutine whose off-heap memory passes the watermark, before the goroutine
-// uses that memory. If Go holds too much, the goroutine waits until Go has given it back.
+// waitForGo runs in the goroutine that passes the watermark, before the goroutine touches its new
+// memory. If Go holds too much, the goroutine waits for Go to give it back.
 //
 // One collection may not be enough: live objects are scattered over the spans of a heap that was
 // large, and a span becomes free only when the program has replaced all of its objects. So the
@@ -61,8 +64,7 @@ type wait struct {
 	excess int64 // plan.excess at began; -1 before the first tick
 }
 
-// mustWait ticks, and reports whether the goroutine goes on waiting. If Go has shrunk enough by the
-// end of a wait, the wait begins anew. After a long wait in vain, waits are short for a while.
+// mustWait ticks, and reports whether the goroutine goes on waiting: steps 3 to 5.
 func (b *Budget) mustWait(w *wait) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -88,8 +88,9 @@ func (n *Node) most() int64 { return cmp.Or(n.hard, math.MaxInt64) }
 
 func (n *Node) refusal(bytes int64) *Refusal { return &Refusal{n, bytes, n.most()} }
 
-// Refuse notes that a request of n for bytes was refused. It returns the node that is full, or nil
-// if there is room by now. hasPeers reports whether other nodes use the full node's limit too.
+// Refuse notes that a request for bytes, charged to n, was refused. It returns the node that is
+// full, or nil if there is room by now. hasPeers reports whether other nodes use the full node's
+// limit too.
 func (n *Node) Refuse(bytes int64, at time.Time) (full *Node, hasPeers bool) {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package limits is a tree of limits: how many bytes each node and those below it have used, how
-// many they may use, and how short each is.
+// Package limits is a tree of limits. It knows how many bytes each node and those below it use, how
+// many they may use, and the level of each node.
 //
 //	process  1 GiB         used of a node = its own charges + used of the nodes below
 //	+- search  600 MiB

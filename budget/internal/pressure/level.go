@@ -29,8 +29,8 @@ const (
 	// SoftPercent is the part of a limit above which the level is Soft, unless a caller says
 	// otherwise.
 	SoftPercent = 85
-	// A level ends when use has fallen 1/HysteresisShare of the limit below the bytes at which it
-	// began.
+	// A level ends at fewer bytes than it begins. The difference is 1/HysteresisShare of the bytes
+	// at which it begins, or of the room for the levels of a process.
 	HysteresisShare = 32
 )
 
@@ -46,7 +46,7 @@ func MarkAt(begin int64) Mark {
 	return Mark{begin, begin - begin/HysteresisShare}
 }
 
-// LevelOf returns the level for used bytes. before is the level before.
+// LevelOf returns the level for used bytes. before is the level at the last call.
 func LevelOf(used int64, before Level, soft, hard Mark) Level {
 	passed := func(l Level, m Mark) bool {
 		if before >= l {
@@ -76,9 +76,9 @@ func marks(room int64) (soft, hard Mark) {
 	return Mark{begin, begin - slack}, Mark{room, room - slack}
 }
 
-// Of returns the state of a process that needs needed bytes of its room. before is its level
-// before. signaled is the kernel's level, since only the kernel knows about other processes. The
-// result is never below it.
+// Of returns the state of a process from the bytes that it needs and its room. before is its level
+// at the last call. signaled is the kernel's level, since only the kernel knows about other
+// processes. The result is never below it.
 func Of(needed, room int64, before, signaled Level) State {
 	soft, hard := marks(room)
 	s := State{Level: max(LevelOf(needed, before, soft, hard), signaled)}

@@ -2,8 +2,8 @@
 //
 // PSI (pressure stall information) counts the time for which tasks of the cgroup, or of the
 // machine, have waited for memory. If it grows by stallTime within stallWindow, a read raises
-// Soft. The kernel has triggers for this rule. Without CAP_SYS_RESOURCE it checks them only every
-// 2 s, and a wait for one blocks a thread.
+// Soft. The kernel has triggers for this rule, which this package does not use. Without
+// CAP_SYS_RESOURCE the kernel checks them only every 2 s, and a wait for one blocks a thread.
 //
 // The events of a cgroup count how often it was at its limits. In a container that reads files,
 // page cache alone brings it there. So the events high and max raise Hard only while the memory
@@ -15,6 +15,7 @@ package pressure
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -64,8 +65,8 @@ type stall struct {
 // observe reports whether the last window had stallTime of stalls. total is the time of all stalls
 // so far.
 func (s *stall) observe(now time.Time, total time.Duration) bool {
-	age := now.Sub(s.began).Abs() // the clock of a synctest bubble is years behind
-	stalled := min(total-s.total, 2*stallWindow)
+	age := now.Sub(s.began).Abs()                // the clock of a synctest bubble is years behind
+	stalled := min(total-s.total, 2*stallWindow) // so that the product below fits
 	// A process at rest reads less than once a window. Then the mean since the last read counts.
 	fired := age <= 2*stallWindow && stalled >= stallTime && stalled*stallWindow >= stallTime*age
 	if fired || total < s.total || age >= stallWindow {
@@ -115,7 +116,7 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 	for line := range strings.Lines(string(text)) {
 		if _, value, found := strings.Cut(line, " total="); found && strings.HasPrefix(line, "some ") {
 			us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return time.Duration(us) * time.Microsecond, err == nil && us >= 0 && us < sysmem.NoLimit/1000
+			return time.Duration(us) * time.Microsecond, err == nil && us >= 0 && us < math.MaxInt64/1000
 		}
 	}
 	return 0, false

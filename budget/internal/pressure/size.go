@@ -41,7 +41,7 @@ func parseSize(s string) (int64, error) {
 // unless it is a multiple of the unit.
 func FormatSize(n int64) string {
 	for _, u := range units {
-		one := u.bytes - u.bytes/20480 // 1023.95KiB rounds to 1.0MiB
+		one := u.bytes - u.bytes/20480 // 0.05/1024 less: 1023.95KiB rounds to 1.0MiB
 		if n >= one || n <= -one {
 			if n%u.bytes == 0 {
 				return strconv.FormatInt(n/u.bytes, 10) + u.suffix
