@@ -27,6 +27,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
+	"github.com/freehold-go/freehold/internal/prefetch"
 	"github.com/freehold-go/freehold/internal/seam"
 )
 
@@ -111,6 +112,9 @@ func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 		if e == 0 {
 			return held{}, false
 		}
+		// The lock is a barrier: the home's lines would be loaded only after the lock's line.
+		home := uintptr(m.group(tableOf(e), homeOf(h, groupsOf(e))))
+		prefetch.Lines(home, int(min(m.layout.stride/prefetch.LineBytes, 2)))
 		m.lock(e)
 		if at.Load() == e {
 			return held{at, e}, true
