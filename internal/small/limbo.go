@@ -54,7 +54,7 @@ func (h *Heap) LimboBytes() int { return int(h.limbo.bytes.Load()) }
 func (h *Heap) DrainIsDue() bool { return h.limbo.due.Load() }
 
 // bury pushes the statuses of s onto c's limbo list. The first word of each bitmap links the list.
-// The caller frees the run afterwards: lookup.go gives the reason for this order. c.mu is held.
+// The caller frees the run afterwards: span.go gives the reason for this order. c.mu is held.
 func (c *central) bury(h *Heap, s *Span) {
 	class := &classes[c.class]
 	words := unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8)
