@@ -90,8 +90,10 @@ func (h *Heap) relieve() {
 		return
 	}
 	before := h.pages.CommittedNow()
-	if h.cachesHoldMuch() {
+	if h.cachesHoldMuch(growthHoard) {
+		h.pages.KeepSlabs(true)
 		h.caches.drain()
+		h.pages.KeepSlabs(false)
 	}
 	h.pages.Purge(min(before/reliefShare, mostRelief) / pages.PageBytes)
 	h.pages.RaiseWatermark(before)

@@ -20,10 +20,12 @@ import (
 const (
 	ticksBetweenDrain = pages.TicksPerDecay
 
-	// Caches hold much if they have more than minHoard bytes, and more than this part of the live
-	// bytes.
-	minHoard   = 512 << 10
-	hoardShare = 16
+	// Caches hold much if they have more than minHoard bytes, and more than a part of the live
+	// bytes: tickHoard for a tick, growthHoard for a small heap that grows. The bounds of depots and
+	// kept runs, each a 32nd of the committed bytes, permit more than growthHoard in a large heap.
+	minHoard    = 512 << 10
+	tickHoard   = 8
+	growthHoard = 16
 )
 
 // tick gives back memory that was not used since the last tick. It sets the next tick if there is
@@ -38,7 +40,7 @@ func (h *Heap) tick() {
 	h.ticks++
 	busy := h.small.Tick()
 	cached := h.caches.exist() || h.small.LimboBytes() > 0
-	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.cachesHoldMuch()) {
+	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.cachesHoldMuch(tickHoard)) {
 		h.drained, cached = h.ticks, false
 		if busy {
 			h.caches.drain()
@@ -53,10 +55,10 @@ func (h *Heap) tick() {
 	}
 }
 
-// cachesHoldMuch reports whether the caches hold much compared to the live bytes.
-func (h *Heap) cachesHoldMuch() bool {
+// cachesHoldMuch reports whether a drain would free much: more than this part of the live bytes.
+func (h *Heap) cachesHoldMuch(share int) bool {
 	c := h.count()
-	return c.cached+c.empty > max(minHoard, c.live/hoardShare)
+	return c.cached+c.empty > max(minHoard, c.live/share)
 }
 
 // Purge gives back free pages, at most about the given number of bytes.

@@ -50,6 +50,7 @@ type metadata struct {
 	unused   []uintptr                         // slabs without memory
 	room     [MaxObject/ObjectUnit + 1]uintptr // slabs with room, by object size
 	bytes    uintptr                           // in slabs with memory
+	keep     bool                              // empty slabs stay
 }
 
 func slabAt(addr uintptr) *slab   { return (*slab)(vm.Pointer(addr)) }
@@ -102,7 +103,8 @@ func (p *Heap) newObject(size uintptr) (uintptr, error) {
 }
 
 // dropObject frees an object. If its slab becomes empty but is the only one with room for the
-// size, the slab stays, so that alternating allocs and frees make no system calls. mu is held.
+// size, the slab stays, so that alternating allocs and frees make no system calls. So it does after
+// KeepSlabs. mu is held.
 func (p *Heap) dropObject(addr, size uintptr) {
 	s := slabAt(addr &^ (SlabBytes - 1))
 	if s.live == s.capacity() {
@@ -110,7 +112,7 @@ func (p *Heap) dropObject(addr, size uintptr) {
 	}
 	*(*uintptr)(vm.Pointer(addr)) = s.free
 	s.free = addr
-	if s.live--; s.live == 0 && (s.next != 0 || s.prev != 0) {
+	if s.live--; s.live == 0 && (s.next != 0 || s.prev != 0) && !p.metadata.keep {
 		p.freeSlab(s)
 	}
 }
@@ -130,10 +132,21 @@ func (p *Heap) freeSlab(s *slab) {
 	p.metadata.unused = append(p.metadata.unused, s.addr())
 }
 
-// FreeEmptySlabs frees the empty slabs that dropObject kept.
+// KeepSlabs makes empty slabs stay, for a drain after which the caches fill again at once. It is
+// undone by KeepSlabs(false).
+func (p *Heap) KeepSlabs(keep bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.metadata.keep = keep
+}
+
+// FreeEmptySlabs frees the empty slabs that dropObject kept, unless KeepSlabs makes them stay.
 func (p *Heap) FreeEmptySlabs() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.metadata.keep {
+		return
+	}
 	for _, at := range p.metadata.room {
 		for at != 0 {
 			s := slabAt(at)

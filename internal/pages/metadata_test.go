@@ -120,3 +120,35 @@ func TestTrimLeavesNoEmptySlab(t *testing.T) {
 		}
 	}
 }
+
+// Slabs that become empty while slabs are kept serve the next objects, and FreeEmptySlabs frees
+// them afterwards.
+func TestKeepSlabs(t *testing.T) {
+	h := newHeap(t, Options{})
+	fill := func() (all []uintptr) {
+		for range 4 * SlabBytes / 1024 {
+			at, err := h.pages.AllocObject(1024)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, at)
+		}
+		return all
+	}
+	full := fill()
+	held := h.pages.Figures().Metadata
+	for _, keep := range []bool{true, false} {
+		h.pages.KeepSlabs(keep)
+		for _, at := range full {
+			h.pages.FreeObject(at, 1024)
+		}
+		h.pages.FreeEmptySlabs()
+		if now := h.pages.Figures().Metadata; (now == held) != keep {
+			t.Errorf("kept: %v: %d bytes of %d are left", keep, now, held)
+		}
+		full = fill()
+	}
+	for _, at := range full {
+		h.pages.FreeObject(at, 1024)
+	}
+}
