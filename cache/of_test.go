@@ -153,6 +153,24 @@ func TestUndecodableIsMissing(t *testing.T) {
 	c.check()
 }
 
+// TestDeleteDuringALoad: a load that replaces an undecodable entry is not stored if the entry is
+// deleted meanwhile.
+func TestDeleteDuringALoad(t *testing.T) {
+	k := []byte("k")
+	for name, del := range map[string]func(c *Cache){
+		"Delete":                  func(c *Cache) { c.Delete(k) },
+		"Touch of a negative TTL": func(c *Cache) { c.Touch(k, -1) },
+	} {
+		c := newOf(t, &OfOptions[string, string]{Values: formats(1)})
+		must(0, c.Set("k", "old"))
+		c.values = *formats(2)
+		v, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (string, error) { del(&c.Cache); return "new", nil })
+		if v != "new" || err != nil || c.Len() != 0 {
+			t.Errorf("%s: %q, %v, and %d entries", name, v, err, c.Len())
+		}
+	}
+}
+
 // TestCodecKeepsItsMemory: Append may return the memory of its argument, and the cache does not
 // change it. The value that Get returns is a copy.
 func TestCodecKeepsItsMemory(t *testing.T) {

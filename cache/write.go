@@ -132,6 +132,7 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	switch {
 	case !found:
 	case ttl < 0:
+		s.loads.written(key)
 		s.delete(old)
 	default:
 		s.touch(old, c.clock.expires(ttl))
