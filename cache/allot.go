@@ -182,7 +182,7 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 // fromParent returns a segment with memory of the parent.
 func (s *shard) fromParent(size int) (n uint32, err error) {
 	parent, pages := s.c.base.Parent, s.segs.pages.Len()
-	n, err = s.segs.number(parent)
+	n, err = s.segs.takeNumber(parent)
 	s.used += (s.segs.pages.Len() - pages) * pageBytes
 	if err != nil {
 		return 0, err
@@ -199,6 +199,10 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 	return n, nil
 }
 
+// hasOwnSize reports whether a segment has another size than most, as those of large items usually
+// have. It is released as soon as it has no item, and never spare.
+func (s *shard) hasOwnSize(g *segment) bool { return int(g.bytes) != s.c.segmentBytes }
+
 // retire recycles a segment that no slot refers to. If it is pinned, it goes to limbo.
 func (s *shard) retire(n uint32) {
 	s.segs.at(n).state = limbo
@@ -212,7 +216,7 @@ func (s *shard) retire(n uint32) {
 // recycle makes a segment without items and pins spare, or releases it if it is large.
 func (s *shard) recycle(n uint32) {
 	g := s.segs.at(n)
-	if int(g.bytes) != s.c.segmentBytes {
+	if s.hasOwnSize(g) {
 		s.release(n)
 		return
 	}
@@ -245,7 +249,7 @@ func (s *shard) release(n uint32) {
 	g := s.segs.at(n)
 	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
 	s.used -= int(g.bytes)
-	if int(g.bytes) != s.c.segmentBytes {
+	if s.hasOwnSize(g) {
 		s.countReturned(int(g.bytes))
 	}
 	g.state = unused

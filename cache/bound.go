@@ -39,7 +39,7 @@ type bound struct {
 
 func (b *bound) init(c *Cache, o *Options) {
 	b.c, b.full = c, o.MaxBytes
-	b.begin(o.MaxBytes)
+	b.store(o.MaxBytes)
 	if o.Budget != nil {
 		b.leave = o.Budget.OnPressure(o.Priority, func(_ context.Context, p budget.Pressure) { b.press(p) })
 	}
@@ -81,7 +81,8 @@ func (b *bound) press(p budget.Pressure) {
 	}
 }
 
-func (b *bound) begin(maxBytes int) {
+// store sets the bound, and the size above which entries are huge.
+func (b *bound) store(maxBytes int) {
 	b.now.Store(int64(maxBytes))
 	b.huge.Store(int64(maxBytes / len(b.c.shards) / hugeShare))
 }
@@ -91,7 +92,7 @@ func (b *bound) begin(maxBytes int) {
 // Precondition: mu is held.
 func (b *bound) set(maxBytes int) {
 	before := int(b.now.Load())
-	b.begin(maxBytes)
+	b.store(maxBytes)
 	if maxBytes >= before {
 		more := b.c.shardLimit(maxBytes) - b.c.shardLimit(before)
 		for i := range b.c.shards {

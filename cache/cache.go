@@ -93,7 +93,7 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	c.copier = newCopier(parent)
 	c.trimmer, _ = parent.(interface{ Trim() })
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
-	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))
+	c.segmentBytes = segmentBytesFor(parent, o.MaxBytes/len(c.shards))
 	c.largeBytes = c.segmentBytes / largeShare
 	for i := range c.shards {
 		c.shards[i].init(c, uint64(i), c.shardLimit(o.MaxBytes))
@@ -111,9 +111,9 @@ func shardsFor(maxBytes int) int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// segmentFor returns the size of a shard's segments: the smallest power of two, from least on, that
+// segmentBytesFor returns the size of a shard's segments: the smallest power of two, from least on, that
 // the parent does not round up. It returns least if the parent rounds up all, as with red zones.
-func segmentFor(parent freehold.Allocator, shardBytes int) int {
+func segmentBytesFor(parent freehold.Allocator, shardBytes int) int {
 	least := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
 	for n := least; n <= mostSegmentBytes; n *= 2 {
 		if freehold.GoodSize(parent, n) == n {

@@ -50,11 +50,11 @@ type needsRoom int
 
 func (n needsRoom) Error() string { return "freehold: an entry needs room of other shards" }
 
-// needs reports whether err is needsRoom, and sets *room to its bytes.
-func needs(err error, room *int) bool {
+// needsLoan reports whether err is needsRoom, and sets *size to its bytes.
+func needsLoan(err error, size *int) bool {
 	n, ok := err.(needsRoom)
 	if ok {
-		*room = int(n)
+		*size = int(n)
 	}
 	return ok
 }

@@ -55,10 +55,10 @@ func (c *Cache) isAbsent(key []byte) bool {
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
-// use calls f with the value of key. It returns ErrNotFound if the cache remembers that there is no
+// lookUp calls f with the value of key. It returns ErrNotFound if the cache remembers that there is no
 // value. It returns errMissing if key has no item, or if f fails. If f fails, undecodable is the
 // version of the entry. With counts, Stats counts a hit if f succeeds, and else a miss.
-func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
+func (c *Cache) lookUp(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
@@ -83,7 +83,7 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	case !counts:
 	case err == nil:
 		mine.hits.Add(1)
-		c.wasRead(s, r)
+		c.countHit(s, r)
 		r.markRead(c.accessTime())
 	default:
 		mine.misses.Add(1)
@@ -103,7 +103,7 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 	for {
 		l, first := loads.join(key)
 		if first {
-			return c.load(ctx, h, l, use, load)
+			return c.loadFirst(ctx, h, l, use, load)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,7 +112,7 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 		}
 		switch {
 		case l.again:
-			if _, err := c.use(key, use, false); err != errMissing {
+			if _, err := c.lookUp(key, use, false); err != errMissing {
 				return err
 			}
 		case l.err != nil:
@@ -123,13 +123,13 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 	}
 }
 
-// load calls load, stores the result, and ends the waits of other goroutines.
-func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
+// loadFirst calls load, stores the result, and ends the waits of other goroutines.
+func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	l.again = true // if load panics
 	key := []byte(l.key)
 	s := c.shardOf(h)
 	defer s.loads.leave(l)
-	undecodable, err := c.use(key, use, false) // another goroutine may have loaded since
+	undecodable, err := c.lookUp(key, use, false) // another goroutine may have loaded since
 	if err != errMissing {
 		return err
 	}
@@ -138,7 +138,8 @@ func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value [
 	switch {
 	case err == nil:
 		l.value = append([]byte(nil), e.Value...)
-		s.storeLoaded(l, c.newWrite(h, key, c.withTTL(&e), c.clock.expires(e.TTL)), undecodable)
+		c.withTTL(&e)
+		s.storeLoaded(l, c.newWrite(h, key, &e, c.clock.expires(e.TTL)), undecodable)
 		return use(l.value)
 	case errors.Is(err, ErrNotFound) && c.options.Negative > 0:
 		w := c.newWrite(h, key, &Entry{TTL: c.options.Negative}, c.clock.expires(c.options.Negative))

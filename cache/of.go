@@ -40,9 +40,9 @@ type Codec[T any] struct {
 // Stats and Close.
 type Of[K comparable, V any] struct {
 	Cache
-	keys   Codec[K]
-	values Codec[V]
-	rooms  sync.Pool // of *[]byte, buffers for the bytes of keys and values
+	keys    Codec[K]
+	values  Codec[V]
+	buffers sync.Pool // of *[]byte, buffers for the bytes of keys and values
 }
 
 // OfOptions configures an [Of].
@@ -71,7 +71,7 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 	if t := reflect.TypeFor[K](); o.Keys == nil && t.Kind() != reflect.String && !hash.IsPlain(t) {
 		arg.Panicf("cache.NewOf", "a K of %v, with padding or floats, needs a Codec", t)
 	}
-	c.rooms.New = func() any { return new([]byte) }
+	c.buffers.New = func() any { return new([]byte) }
 	c.Cache.init(parent, &o.Options)
 	return c
 }
@@ -81,7 +81,7 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 func (c *Of[K, V]) Get(k K) (v V, ok bool) {
 	c.base.MustBeOpen(&ofKind, "Get")
 	c.withKey(k, func(key []byte) error {
-		_, err := c.use(key, c.decodeTo(&v), true)
+		_, err := c.lookUp(key, c.decodeTo(&v), true)
 		ok = err == nil
 		return nil
 	})
@@ -129,7 +129,7 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Con
 	c.base.MustBeOpen(&ofKind, "GetOrLoad")
 	err = c.withKey(k, func(key []byte) error {
 		decode := c.decodeTo(&v)
-		if _, err := c.use(key, decode, true); err != errMissing {
+		if _, err := c.lookUp(key, decode, true); err != errMissing {
 			return err
 		}
 		return c.loadMissing(ctx, key, decode, func(ctx context.Context) (e Entry, err error) {
@@ -146,27 +146,27 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Con
 // withBoth calls f with the bytes of k and of v.
 func (c *Of[K, V]) withBoth(k K, v V, f func(key, value []byte) error) error {
 	return c.withKey(k, func(key []byte) error {
-		return withBytes(&c.rooms, &c.values, v, func(value []byte) error { return f(key, value) })
+		return withBytes(&c.buffers, &c.values, v, func(value []byte) error { return f(key, value) })
 	})
 }
 
 // withKey calls f with the bytes of k.
 func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
-	return withBytes(&c.rooms, &c.keys, k, f)
+	return withBytes(&c.buffers, &c.keys, k, f)
 }
 
-// withBytes calls f with the bytes of v. The codec gets a buffer of rooms to append to. If the
+// withBytes calls f with the bytes of v. The codec gets a buffer of buffers to append to. If the
 // bytes are larger than the buffer, a new buffer of their size replaces it. The bytes themselves
 // are not kept, since they may be memory of the codec.
-func withBytes[T any](rooms *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {
-	room := rooms.Get().(*[]byte)
-	defer rooms.Put(room)
-	b, err := codec.Append((*room)[:0], v)
+func withBytes[T any](buffers *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	b, err := codec.Append((*buffer)[:0], v)
 	if err != nil {
 		return err
 	}
-	if len(b) > cap(*room) {
-		*room = make([]byte, 0, len(b))
+	if len(b) > cap(*buffer) {
+		*buffer = make([]byte, 0, len(b))
 	}
 	return f(b)
 }

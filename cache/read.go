@@ -23,7 +23,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	c.base.MustBeOpen(&kind, "Get")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	r := c.count(s, s.find(h, key))
+	r := c.countRead(s, s.find(h, key))
 	if r.it == nil {
 		return dst, false
 	}
@@ -56,7 +56,7 @@ func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
 
 func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	s := c.shardOf(h)
-	r := c.count(s, s.find(h, key))
+	r := c.countRead(s, s.find(h, key))
 	if r.it == nil {
 		return false
 	}
@@ -87,8 +87,8 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	return true
 }
 
-// count counts a hit and returns r if its entry is live. Else it counts a miss and unpins r.
-func (c *Cache) count(s *shard, r pinned) pinned {
+// countRead counts a hit and returns r if its entry is live. Else it counts a miss and unpins r.
+func (c *Cache) countRead(s *shard, r pinned) pinned {
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	if !r.isLive(&c.clock) {
 		r.unpin()
@@ -96,12 +96,12 @@ func (c *Cache) count(s *shard, r pinned) pinned {
 		return pinned{}
 	}
 	mine.hits.Add(1)
-	c.wasRead(s, r)
+	c.countHit(s, r)
 	return r
 }
 
-// wasRead counts a hit of a live entry, and restarts a sliding TTL.
-func (c *Cache) wasRead(s *shard, r pinned) {
+// countHit counts a hit of a live entry, and restarts a sliding TTL.
+func (c *Cache) countHit(s *shard, r pinned) {
 	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
 		// No-op if a Touch has set another expiry meanwhile.

@@ -361,7 +361,7 @@ func TestHitOfAFreedSlot(t *testing.T) {
 	}
 	c.Resize(4 << 20 / resizeShare)
 	for _, r := range held {
-		if r = c.count(s, r); r.it != nil {
+		if r = c.countRead(s, r); r.it != nil {
 			found++
 		}
 		r.unpin()

@@ -68,7 +68,7 @@ func (s *shard) reclaim(round int, why Reason) bool {
 // evacuate empties a sealed segment.
 func (s *shard) evacuate(n uint32, r rule, why Reason) {
 	g := s.segs.at(n)
-	var batch [batchKeys]found
+	var batch [batchKeys]candidate
 	for offset := uint32(0); offset < g.used && g.live > 0; {
 		items := batch[:0]
 		for offset < g.used && len(items) < len(batch) {
@@ -77,7 +77,7 @@ func (s *shard) evacuate(n uint32, r rule, why Reason) {
 			prefetch.Lines(g.addr+uintptr(offset)+ahead, min(size, ahead)/blocks.LineBytes+1)
 			h := s.c.seed.Bytes(it.key())
 			s.index.Prefetch(tagOf(h))
-			items = append(items, found{h, offset})
+			items = append(items, candidate{h, offset})
 			offset += uint32(size)
 		}
 		for _, x := range items {
@@ -92,8 +92,8 @@ func (s *shard) evacuate(n uint32, r rule, why Reason) {
 	}
 }
 
-// A found is an item of a segment that is being emptied.
-type found struct {
+// A candidate is an item of a segment that is being emptied.
+type candidate struct {
 	hash   uint64
 	offset uint32
 }
@@ -120,7 +120,7 @@ func (s *shard) keep(at *atomic.Uint64, it *item, r rule) bool {
 	g := s.segs.at(n)
 	expires := it.expires.Load()
 	left := seconds(max(s.c.clock.left(expires), 0))
-	if int(g.bytes) != s.c.segmentBytes {
+	if s.hasOwnSize(g) {
 		s.age++
 		g.main, g.turn = main, s.age
 		g.expiry.begin(s.c.clock.now(), left)

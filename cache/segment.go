@@ -56,8 +56,8 @@ const (
 	stripeBits = 3
 	stripes    = 1 << stripeBits
 
-	segmentBytes = 96
-	pinsFrom     = pageSegments * segmentBytes
+	descriptorBytes = 96
+	pinsFrom        = pageSegments * descriptorBytes
 )
 
 const _ = uint(pageBytes - pinsFrom - stripes*pageSegments*4)
@@ -88,7 +88,7 @@ type segment struct {
 	expiry
 }
 
-const _ = uint(segmentBytes - unsafe.Sizeof(segment{}))
+const _ = uint(descriptorBytes - unsafe.Sizeof(segment{}))
 
 // item returns the item at an offset.
 func (g *segment) item(offset uint32) *item { return (*item)(pointer(g.addr + uintptr(offset))) }
@@ -124,21 +124,21 @@ func (s *shard) reset(g *segment) {
 
 // segments are the segments of a shard, numbered from 1.
 type segments struct {
-	pages    blocks.List
-	unitBits uint // bits of a place that hold the offset
-	unused   []uint32
+	pages      blocks.List
+	offsetBits uint // bits of a place that hold the offset
+	unused     []uint32
 }
 
 func (gs *segments) init(segmentBytes int) {
 	gs.pages.Init(pageBytes)
-	for unitBytes<<gs.unitBits < segmentBytes {
-		gs.unitBits++
+	for unitBytes<<gs.offsetBits < segmentBytes {
+		gs.offsetBits++
 	}
 }
 
 // at returns segment n.
 func (gs *segments) at(n uint32) *segment {
-	return (*segment)(pointer(gs.pages.At(n>>pageBits) + uintptr(n&(pageSegments-1))*segmentBytes))
+	return (*segment)(pointer(gs.pages.At(n>>pageBits) + uintptr(n&(pageSegments-1))*descriptorBytes))
 }
 
 // pin returns the pin counter of a segment in one stripe.
@@ -169,8 +169,8 @@ func (gs *segments) each(f func(n uint32, g *segment)) {
 	}
 }
 
-// number returns the number of an unused segment. If there is none, it allocates a page.
-func (gs *segments) number(parent freehold.Allocator) (uint32, error) {
+// takeNumber takes the number of an unused segment. If there is none, it allocates a page.
+func (gs *segments) takeNumber(parent freehold.Allocator) (uint32, error) {
 	if len(gs.unused) == 0 {
 		if err := gs.pages.Grow(parent); err != nil {
 			return 0, err
@@ -187,7 +187,7 @@ func (gs *segments) number(parent freehold.Allocator) (uint32, error) {
 
 // place returns the place of an offset in segment n.
 func (gs *segments) place(n, offset uint32) place {
-	return place(n)<<gs.unitBits | place(offset/unitBytes)
+	return place(n)<<gs.offsetBits | place(offset/unitBytes)
 }
 
 // itemAt returns the item at a place.
@@ -204,5 +204,5 @@ func (gs *segments) addrAt(at place) uintptr {
 
 // split returns the segment number and the offset of a place.
 func (gs *segments) split(at place) (n, offset uint32) {
-	return uint32(at >> gs.unitBits), uint32(at&(1<<gs.unitBits-1)) * unitBytes
+	return uint32(at >> gs.offsetBits), uint32(at&(1<<gs.offsetBits-1)) * unitBytes
 }

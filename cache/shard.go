@@ -114,13 +114,13 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 		before, version = abovePositions, before
 	}
 	main, hits := s.admit(w.h, old)
-	room := want{itemBytes(w.key, w.e, w.shape), seconds(w.e.TTL), main, before}
-	at, ok := s.allotBeside(&room, old)
+	need := want{itemBytes(w.key, w.e, w.shape), seconds(w.e.TTL), main, before}
+	at, ok := s.allotBeside(&need, old)
 	if !ok && s.isAlone(old) {
 		w.e.Value = bytes.Clone(w.e.Value) // it may be old's memory
 		s.delete(old)
 		old = pinned{}
-		at, ok = s.allot(&room)
+		at, ok = s.allot(&need)
 	}
 	if !ok {
 		return 0, s.noMemory()
@@ -141,12 +141,12 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 }
 
 // allotBeside calls allot with the item of old pinned, so that allot does not reclaim it.
-func (s *shard) allotBeside(room *want, old pinned) (at spot, ok bool) {
+func (s *shard) allotBeside(need *want, old pinned) (at spot, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
 		defer old.unpin()
 	}
-	return s.allot(room)
+	return s.allot(need)
 }
 
 // isAlone reports whether old is an item with an unpinned segment of its own.
@@ -155,7 +155,7 @@ func (s *shard) isAlone(old pinned) bool {
 		return false
 	}
 	n, _ := s.segs.split(old.w.place())
-	return int(s.segs.at(n).bytes) != s.c.segmentBytes && !s.segs.isPinned(n)
+	return s.hasOwnSize(s.segs.at(n)) && !s.segs.isPinned(n)
 }
 
 // noMemory returns the parent's error, or ErrOutOfMemory if the parent did not refuse.

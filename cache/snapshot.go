@@ -229,7 +229,7 @@ func (c *Cache) restoreBlock(b []byte) error {
 		}
 		e.TTL = c.clock.left(expires)
 		w := c.newWrite(c.seed.Bytes(key), key, &e, expires)
-		if _, err := c.putWrite(&w); err != nil && !errors.Is(err, ErrTooLarge) {
+		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func keepHighest(v uint64) {
 
 // position returns the version of an item at an offset of segment n before its first rewrite.
 func (s *shard) position(n, offset uint32) uint64 {
-	return (s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)) << rewriteBits
+	return (s.segs.at(n).age<<s.segs.offsetBits | uint64(offset/unitBytes)) << rewriteBits
 }
 
 // version returns the version of the item that a slot refers to.
@@ -66,7 +66,7 @@ func (s *shard) nextAge() uint64 {
 }
 
 // top returns the last position of the newest age.
-func (s *shard) top() uint64 { return (s.age+1)<<(s.segs.unitBits+rewriteBits) - 1 }
+func (s *shard) top() uint64 { return (s.age+1)<<(s.segs.offsetBits+rewriteBits) - 1 }
 
 // raise makes all later versions of the cache higher than v.
 func (c *Cache) raise(v uint64) {
@@ -117,7 +117,7 @@ func (s *shard) advance(it *item, sh shape, keeps bool) {
 }
 
 // reach raises the top to at least v.
-func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits)) }
+func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.offsetBits+rewriteBits)) }
 
 // raiseFloor raises the floor to at least v, the version of an item that left no successor.
 func (s *shard) raiseFloor(v uint64) { s.floor = max(s.floor, v) }

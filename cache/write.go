@@ -30,7 +30,8 @@ func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 // options. It returns the entry's version.
 func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Put")
-	return c.put(key, c.withTTL(&e))
+	c.withTTL(&e)
+	return c.put(key, &e)
 }
 
 // Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors
@@ -73,17 +74,17 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	c.base.MustBeOpen(&kind, "Update")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	for room := 0; ; {
-		version, err = s.update(h, key, f, room)
-		if !needs(err, &room) {
+	for size := 0; ; {
+		version, err = s.update(h, key, f, size)
+		if !needsLoan(err, &size) {
 			return version, err
 		}
 	}
 }
 
-// update is Update in a shard. room is the size of the entry, for lockFor.
-func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, room int) (version uint64, err error) {
-	s.lockFor(room)
+// update is Update in a shard. size is that of the entry, for lockFor.
+func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, size int) (version uint64, err error) {
+	s.lockFor(size)
 	defer s.unlock()
 	defer func() { s.entry = Entry{} }()
 	old, found := s.current(h, key)
@@ -93,12 +94,14 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 	}
 	version, left := s.entry.Version, s.entry.TTL
 	change := c.copier.change(&s.entry, found, f)
-	if change == Store && !(found && s.entry.TTL == left) {
-		c.withTTL(&s.entry)
-	}
-	expires := c.clock.expires(s.entry.TTL)
-	if found && s.entry.TTL == left {
+	var expires uint32
+	if found && s.entry.TTL == left { // as before
 		expires = old.it.expires.Load()
+	} else {
+		if change == Store {
+			c.withTTL(&s.entry)
+		}
+		expires = c.clock.expires(s.entry.TTL)
 	}
 	switch {
 	case change == Store:
@@ -111,7 +114,7 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 	case change == Touch && found:
 		s.touch(old, expires)
 	case change == Mark && found:
-		e := s.entryOf(old, c.accessTime())
+		e := s.entryOf(old, c.accessTime()) // f may have changed s.entry
 		e.Flags = s.entry.Flags
 		w := c.newWrite(h, key, &e, old.it.expires.Load())
 		w.keeps = true
@@ -167,27 +170,27 @@ func (c *Cache) Delete(key []byte) bool {
 // put stores e. If that fails, it deletes the key's item.
 func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 	w := c.newWrite(c.seed.Bytes(key), key, e, c.clock.expires(e.TTL))
-	return c.putWrite(&w)
+	return c.storeOrDelete(&w)
 }
 
-// putWrite is put of an entry that may expire at any second.
-func (c *Cache) putWrite(w *write) (version uint64, err error) {
+// storeOrDelete is put of a write, which has the second at which the entry expires.
+func (c *Cache) storeOrDelete(w *write) (version uint64, err error) {
 	s := c.shardOf(w.h)
-	for room := w.bytes(); ; {
-		version, err = s.putWrite(w, room)
-		if !needs(err, &room) {
+	for size := w.bytes(); ; {
+		version, err = s.storeOrDelete(w, size)
+		if !needsLoan(err, &size) {
 			return version, err
 		}
 	}
 }
 
-// putWrite is Cache.putWrite in a shard. room is the size of the entry, for lockFor.
-func (s *shard) putWrite(w *write, room int) (version uint64, err error) {
-	s.lockFor(room)
+// storeOrDelete is Cache.storeOrDelete in a shard. size is that of the entry, for lockFor.
+func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
+	s.lockFor(size)
 	defer s.unlock()
 	old, _ := s.current(w.h, w.key)
 	version, err = s.store(w, old)
-	if err != nil && !needs(err, &room) {
+	if err != nil && !needsLoan(err, &size) {
 		s.delete(old)
 	}
 	return version, err
@@ -214,35 +217,35 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 	return s.put(w, old)
 }
 
-// withTTL gives an entry without a TTL the TTL of the options, and returns it.
-func (c *Cache) withTTL(e *Entry) *Entry {
+// withTTL gives an entry without a TTL the TTL of the options.
+func (c *Cache) withTTL(e *Entry) {
 	if e.TTL == 0 {
 		e.TTL = c.options.TTL
 	}
-	return e
 }
 
-// putIf stores e if want returns true for the item of key.
-func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool) (done bool, err error) {
+// putIf stores e if cond returns true for the item of key.
+func (c *Cache) putIf(key []byte, e *Entry, cond func(s *shard, old pinned, found bool) bool) (done bool, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	for room := 0; ; {
-		done, err = s.putIf(h, key, e, want, room)
-		if !needs(err, &room) {
+	for size := 0; ; {
+		done, err = s.putIf(h, key, e, cond, size)
+		if !needsLoan(err, &size) {
 			return done, err
 		}
 	}
 }
 
-// putIf is Cache.putIf in a shard. room is the size of the entry, for lockFor.
-func (s *shard) putIf(h uint64, key []byte, e *Entry, want func(s *shard, old pinned, found bool) bool, room int) (done bool, err error) {
-	s.lockFor(room)
+// putIf is Cache.putIf in a shard. size is that of the entry, for lockFor.
+func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pinned, found bool) bool, size int) (done bool, err error) {
+	s.lockFor(size)
 	defer s.unlock()
 	old, found := s.current(h, key)
-	if !want(s, old, found) {
+	if !cond(s, old, found) {
 		return false, nil
 	}
-	w := s.c.newWrite(h, key, s.c.withTTL(e), s.c.clock.expires(e.TTL))
+	s.c.withTTL(e)
+	w := s.c.newWrite(h, key, e, s.c.clock.expires(e.TTL))
 	_, err = s.store(&w, old)
 	return err == nil, err
 }
