@@ -54,6 +54,7 @@ func TestZeroHeapIsNamed(t *testing.T) {
 		wantPanic(t, "freehold: Heap.Free"+ofHeap, func() { h.Free(b) })
 	}
 	wantPanic(t, "freehold: Heap.Alloc"+ofHeap, func() { h.Malloc(10) })
+	wantPanic(t, "freehold: Heap.Alloc"+ofHeap, func() { h.Alloc(100_000, 8) })
 	other.Free(small)
 	other.Free(large)
 }

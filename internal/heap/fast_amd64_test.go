@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -75,7 +77,7 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so the heap has one cache
 	h := newHeap(t, Options{Decay: never})
 	ofHeap := func() *cache { return h.caches.Value(0) }
-	alloc := func(f *functions, zero bool) []byte { b, _ := f.alloc(h, 64, 8, zero); return b }
+	alloc := func(f *functions, zero bool) []byte { return f.allocDirty(t, h, 64, 8, zero) }
 	t.Run("heap", func(t *testing.T) {
 		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.free(h, b) })
 	})
@@ -140,7 +142,8 @@ func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero boo
 	}{
 		{half, small.FreeDirty, 0, 0},
 		{half, small.FreeZero, 0, 0xAA}, // as it is
-		{half - 1, 64, 1, 0xAA},         // freed twice at once: Go names it
+		{half - 1, small.FreeZero, 0, 0xAA},
+		{half - 1, 64, 1, 0xAA}, // freed twice at once: Go names it
 		{half, 64, 1, 0xAA},
 	} {
 		take(&idle, 0, tt.taken)
@@ -227,7 +230,12 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 		{"nowhere", no, func([]byte) []byte { return make([]byte, 64<<10) }, "", false},
 		{"in a cache without room", func(*pages.Span) { c.runs.held = c.runs.most }, nil, "", false},
 		{"too long for the cache", func(s *pages.Span) { c.runs.longest = s.Pages() - 1 }, nil, "", false},
+		{"as long as the cache's longest", func(s *pages.Span) { c.runs.longest = s.Pages() }, nil, "", true},
 		{"the only run of the cache", func(*pages.Span) { c.runs.most = 1 }, nil, "", true},
+		{"that fills the cache", func(s *pages.Span) {
+			h.Free(alloc(t, h, 72<<10))
+			c.runs.most = c.runs.held + s.Pages()
+		}, nil, "", true},
 	} {
 		for name, free := range free {
 			if tt.by != "" && tt.by != name {
@@ -261,17 +269,17 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 			}
 		}
 	}
-	b := alloc(t, h, 64<<10)
-	s := pages.SpanAt(small.AddrOf(b))
-	h.Free(b)
-	b, _ = h.Alloc(64<<10, 2*pages.PageBytes, false)
-	calls, resume := stopInGo()
-	idle.free(h, b)
-	resume()
-	if *calls != 1 || s.Size != 0 {
-		t.Errorf("%d calls went on in Go for an alignment above a page", *calls)
+	h.Trim() // so that spans have the alignment that is asked for
+	for _, align := range []int{pages.PageBytes, 2 * pages.PageBytes} {
+		b, _ := h.Alloc(64<<10, align, false)
+		h.caches.add(0)
+		calls, resume := stopInGo()
+		idle.free(h, b)
+		resume()
+		if want := align / (2 * pages.PageBytes); *calls != want {
+			t.Errorf("%d calls went on in Go for an alignment of %d, want %d", *calls, align, want)
+		}
 	}
-	h.Free(b)
 }
 
 // The assembly allocates a large block from the kept runs, or leaves everything as it is and goes
@@ -302,9 +310,11 @@ func TestAssemblyTakesRuns(t *testing.T) {
 		}{
 			{"as long", 64 << 10, 8, false, 1 << 40, true},
 			{"as many pages", 64<<10 - pages.PageBytes + 1, pages.PageBytes, false, 1 << 40, true},
+			{"of the longest run", maxKeptPages * pages.PageBytes, 8, false, 1 << 40, true},
 			{"a page more", 64<<10 + 1, 8, false, 1 << 40, false},
 			{"a page less", 56 << 10, 8, false, 1 << 40, false},
 			{"above all kept runs", maxKeptPages*pages.PageBytes + 64<<10, 8, false, 1 << 40, false},
+			{"a byte above all kept runs", maxKeptPages*pages.PageBytes + 1, 8, false, 1 << 40, false},
 			{"of a negative size", -8192, 8, false, 1 << 40, false},
 			{"at a multiple of more than a page", 64 << 10, 2 * pages.PageBytes, false, 1 << 40, false},
 			{"at a multiple of 0", 64 << 10, 0, false, 1 << 40, false},
@@ -313,19 +323,23 @@ func TestAssemblyTakesRuns(t *testing.T) {
 			{"that is an event", 64 << 10, 8, false, 64<<10 - 1, !counts},
 			{"before an event", 64 << 10, 8, false, 64 << 10, true},
 		} {
-			h, c, s := withRuns(t, 64<<10)
+			kept := 64 << 10
+			if tt.taken {
+				kept = int(pages.RoundUp(uintptr(tt.size), pages.PageBytes))
+			}
+			h, c, s := withRuns(t, kept)
 			runs := c.runs
 			c.left = tt.left
 			calls, resume := stopInGo()
-			b, err := f.alloc(h, tt.size, tt.align, tt.zero)
+			b := f.allocDirty(t, h, tt.size, tt.align, tt.zero)
 			resume()
 			left := tt.left
 			if tt.taken && counts {
 				left -= int64(tt.size) + watch.Countdown.Extra.Load()
 			}
 			taken := b != nil
-			if *calls == 0 != tt.taken || taken != tt.taken || !taken && c.runs != runs || c.left != left || err != nil {
-				t.Errorf("%s: a block %s: %d calls went on in Go, %d bytes at %p, error %v; %d bytes left", name, tt.name, *calls, len(b), b, err, c.left)
+			if *calls == 0 != tt.taken || taken != tt.taken || !taken && c.runs != runs || c.left != left {
+				t.Errorf("%s: a block %s: %d calls went on in Go, %d bytes at %p; %d bytes left", name, tt.name, *calls, len(b), b, c.left)
 			}
 			if taken {
 				if st := h.Stats(); len(b) != tt.size || cap(b) != tt.size || small.AddrOf(b) != s.Base || s.Size != uintptr(tt.size) || c.runs.n != 0 || st.LargeBlocks != 1 {
@@ -356,6 +370,81 @@ func TestAssemblyClaimsRunsAtomically(t *testing.T) {
 			t.Errorf("%s: no locked exchange", name)
 		}
 	}
+}
+
+// A nil Heap panics, also for blocks of another heap: a fault in the assembly would end the process.
+func TestAssemblyRefusesANilHeap(t *testing.T) {
+	h := newHeap(t, Options{})
+	for _, f := range []*functions{&idle, &counting} {
+		for _, size := range []int{64, 64 << 10} {
+			b := alloc(t, h, size)
+			for name, call := range map[string]func(){
+				"alloc":       func() { f.alloc(nil, size, 8, false) },
+				"free":        func() { f.free(nil, b) },
+				"freePointer": func() { f.freePointer(nil, unsafe.Pointer(&b[0])) },
+			} {
+				if got := panicOf(call); !strings.Contains(got, "nil pointer") {
+					t.Errorf("%s of %d bytes: panic %q", name, size, got)
+				}
+			}
+			h.Free(b)
+		}
+	}
+}
+
+// A processor whose slot would be the first beyond the table has none.
+func TestAssemblyEndsAtTheEndOfTheTable(t *testing.T) {
+	if !pin.AssemblyRuns() {
+		t.Skip("there is no assembly")
+	}
+	const procs = 2 * pin.FirstSlots
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	h := newHeap(t, Options{Decay: never})
+	live := alloc(t, h, 64)
+	for slot := range h.caches.Len() {
+		o := &processor{h, slot}
+		o.Free(allocOn(t, o, 64, 8, false))
+	}
+	calls, resume := stopInGo()
+	defer resume()
+	length := (*uint64)(unsafe.Add(unsafe.Pointer(&h.caches), tableLen))
+	was := *length
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range procs { // busy, so that all processors come to run
+		wg.Go(func() {
+			var holders pin.Holders
+			for !done.Load() {
+				slot := holders.Enter()
+				if slot >= pin.FirstSlots && !done.Swap(true) {
+					*length = uint64(slot)
+					idle.alloc(h, 64, 8, false)
+					counting.alloc(h, 64, 8, false)
+					idle.free(h, live)
+					idle.freePointer(h, unsafe.Pointer(&live[0]))
+					*length = was
+				}
+				holders.Leave(slot)
+				runtime.Gosched()
+			}
+		})
+	}
+	wg.Wait()
+	if *calls != 4 {
+		t.Errorf("%d calls of 4 went on in Go", *calls)
+	}
+	h.Trim()
+}
+
+// allocDirty is alloc with another value than 0 in the register of the error's second word. The
+// collector reads that word even if there is no error.
+func (f *functions) allocDirty(t *testing.T, h *Heap, size, align int, zero bool) []byte {
+	call := *(*func(h *Heap, size, align int, zero bool, dirt uintptr) ([]byte, error))(unsafe.Pointer(&f.alloc))
+	b, err := call(h, size, align, zero, 1)
+	if words := *(*[2]uintptr)(unsafe.Pointer(&err)); words != [2]uintptr{} {
+		t.Errorf("%d bytes: error %#x", size, words)
+	}
+	return b
 }
 
 // withRuns returns a heap with one cache, the cache, and a run of size bytes in it.

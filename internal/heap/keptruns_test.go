@@ -3,11 +3,9 @@
 package heap
 
 import (
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
@@ -81,23 +79,6 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 	}
 }
 
-// Bad arguments panic, though a run of the length is kept.
-func TestRunServesNoBadArguments(t *testing.T) {
-	for _, kept := range []int{64 << 10, maxKeptPages * pages.PageBytes} {
-		h := newHeap(t, Options{})
-		o := keeping(t, h, kept)
-		for _, tt := range []struct{ size, align int }{{kept, -8}, {kept, 0}, {kept, 3}, {kept, 24}, {-1, 1}, {-8192, 1}, {math.MinInt, 1}} {
-			if got := panicOf(func() { o.Alloc(tt.size, tt.align, false) }); !strings.HasPrefix(got, "freehold: ") {
-				t.Errorf("%d bytes at a multiple of %d: panic %q", tt.size, tt.align, got)
-			}
-			if n := o.kept().Blocks; n != 1 {
-				t.Fatalf("%d runs are kept, want 1", n)
-			}
-		}
-		o.Close()
-	}
-}
-
 // A cache that keeps runs of random lengths, beside a model of its stacks. The newest run is kept if
 // it is not too long for any. A full cache evicts runs of that length first, and others until an
 // eighth is free, and no more of them than that takes.
@@ -114,6 +95,9 @@ func TestLargeCacheLikeAModel(t *testing.T) {
 			stack := model[n]
 			if r.IntN(3) == 0 { // Alloc
 				s := l.find(n*pages.PageBytes, 1)
+				if l.find((n+maxKeptPages)*pages.PageBytes, 1) != nil {
+					t.Fatalf("seed %d, step %d: found a run of %d pages for %d more", seed, step, n, maxKeptPages)
+				}
 				if (s == nil) != (len(stack) == 0) || s != nil && s != stack[len(stack)-1] {
 					t.Fatalf("seed %d, step %d: found %v of %d runs", seed, step, s, len(stack))
 				}

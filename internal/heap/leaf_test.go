@@ -1,10 +1,13 @@
 package heap
 
 import (
+	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/test/pintest"
 	"github.com/freehold-go/freehold/internal/watch"
@@ -86,6 +89,52 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 				t.Errorf("Malloc of %d bytes is not watched", size)
 			}
 			f.freePointer(h, p)
+		}
+	})
+}
+
+// Bad arguments panic, though the caches have a small block and a run that would do.
+func TestEachPathRefusesBadArguments(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
+	eachPath(t, func(t *testing.T, f *functions) {
+		h := newHeap(t, Options{Decay: never})
+		for _, size := range []int{64, 64 << 10, maxKeptPages * pages.PageBytes} {
+			use := func() { f.free(h, alloc(t, h, size)) }
+			use() // makes the cache
+			use()
+			for _, align := range []int{math.MinInt, -8, 0, 3, 6, 7, 24, 3000, 6144} {
+				if got := panicOf(func() { f.alloc(h, size, align, false) }); !strings.Contains(got, "want a power of two") {
+					t.Errorf("%d bytes at a multiple of %d: panic %q", size, align, got)
+				}
+			}
+			for _, size := range []int{-1, -8, -8192, math.MinInt} {
+				if got := panicOf(func() { f.alloc(h, size, 1, false) }); !strings.Contains(got, "want 0 or more") {
+					t.Errorf("%d bytes: panic %q", size, got)
+				}
+			}
+		}
+	})
+}
+
+// A pointer into a block is not one, whatever the length of the slice. In the first block of a span
+// the offset 1 is where a comparison may be off by one.
+func TestEachPathFindsWhereABlockBegins(t *testing.T) {
+	eachPath(t, func(t *testing.T, f *functions) {
+		h := newHeap(t, Options{Decay: never})
+		for class := range small.NumClasses - 1 {
+			size := small.ClassSize(uint8(class + 1))
+			b := alloc(t, h, size)
+			for small.AddrOf(b) != small.SpanAt(small.AddrOf(b)).Base {
+				b = alloc(t, h, size)
+			}
+			for _, at := range []int{1, 2, size / 2, size - 1} {
+				p := unsafe.Pointer(&b[at])
+				byLength := panicOf(func() { f.free(h, unsafe.Slice((*byte)(p), size)) })
+				if byPointer := panicOf(func() { f.freePointer(h, p) }); byLength == "" || byPointer == "" {
+					t.Fatalf("byte %d of a block of %d: panics %q and %q", at, size, byLength, byPointer)
+				}
+			}
+			f.free(h, b)
 		}
 	})
 }
