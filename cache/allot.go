@@ -22,7 +22,7 @@ const (
 	maxLines        = 8        // of an item that a search prefetches
 	returnedShare   = 20       // large items free 1/returnedShare of the bound before a trim
 	leastReturned   = 64 << 20 // and at least this many bytes
-	pagesShare      = 8        // Resize drops pages beyond 1/pagesShare of a share
+	pagesShare      = 8        // Resize empties a shard whose pages exceed 1/pagesShare of its share
 )
 
 // A want is the memory that a new item needs.
@@ -66,7 +66,7 @@ func (s *shard) allotIn(n uint32, w *want) spot {
 func (s *shard) segmentFor(w *want) (n uint32, bytes int) {
 	if s.c.isLarge(w.size) {
 		size := w.size
-		if w.before == abovePositions {
+		if w.before == abovePositions { // else the new segment's position is the version
 			size += versionBytes
 		}
 		return 0, freehold.GoodSize(s.c.base.Parent, size)

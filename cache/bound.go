@@ -33,7 +33,7 @@ type bound struct {
 	full   int
 	now    atomic.Int64
 	huge   atomic.Int64 // larger entries are huge: see isHuge
-	unlent atomic.Int64 // bytes of now in no limit of a shard: see lend.go
+	unlent atomic.Int64 // bytes of now that are in no shard's limit: see lend.go
 	closed bool
 }
 

@@ -2,7 +2,7 @@
 //
 //	hash of the key --> shard --> index: slot --> place: segment, offset --> item: key and value
 //
-//	Set      write.go finds the slot, reclaim.go has room for the item, shard.go stores the slot
+//	Set      write.go finds the slot, reclaim.go makes room for the item, shard.go stores the slot
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties the segment that policy.go chooses, and copies items that stay
 //
@@ -111,8 +111,9 @@ func shardsFor(maxBytes int) int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// segmentBytesFor returns the size of a shard's segments: the smallest power of two, from least on, that
-// the parent does not round up. It returns least if the parent rounds up all, as with red zones.
+// segmentBytesFor returns the size of a shard's segments: the smallest power of two, from least on,
+// that the parent does not round up. It returns least if the parent rounds up all, as with red
+// zones.
 func segmentBytesFor(parent freehold.Allocator, shardBytes int) int {
 	least := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
 	for n := least; n <= mostSegmentBytes; n *= 2 {
@@ -123,7 +124,7 @@ func segmentBytesFor(parent freehold.Allocator, shardBytes int) int {
 	return least
 }
 
-// Two sizes have a way of their own:
+// Two sizes are stored in another way than most:
 //   - An item above 1/largeShare of a segment is large. It has a segment of its own.
 //   - An entry above 1/hugeShare of a shard's share of the bound is huge. Other shards lend room
 //     for it: see lend.go.

@@ -33,7 +33,7 @@ func clockOf(jitter float64) clock {
 func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + 1 }
 
 // expires returns the second at which an entry that is stored now expires: the first one to begin
-// after ttl, less its jitter. It returns 0, for never, if ttl is 0.
+// after ttl, which jitter shortens. It returns 0, for never, if ttl is 0.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0

@@ -88,7 +88,7 @@ func mustBeEqual(call string, given, b []byte) {
 	for given[i] == b[i] {
 		i++
 	}
-	arg.Panicf(call, "the function has written to byte %d of %d, which are the cache's", i, len(b))
+	arg.Panicf(call, "the function has written to byte %d of %d, which is the cache's memory", i, len(b))
 }
 
 // show calls f with e, whose value is the cache's memory or a copy of it.
@@ -108,6 +108,7 @@ func (cp *copier) change(e *Entry, found bool, f func(e *Entry, found bool) Chan
 	cp.withCopy("cache.Cache.Update", value, func(given []byte) {
 		e.Value = given
 		change = f(e, found)
+		// If f leaves a part of the copy in Value, that part of the cache's memory replaces it.
 		if from := addrOf(e.Value) - addrOf(given); len(e.Value) > 0 && from < uintptr(len(given)) {
 			e.Value = value[from:][:len(e.Value)]
 		}

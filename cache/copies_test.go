@@ -61,7 +61,7 @@ func TestCopies(t *testing.T) {
 		}
 		must(0, c.Set("k", "value"))
 		name, _, _ := bytes.Cut([]byte(call), []byte(" of "))
-		panics.Want(t, "freehold: "+string(name)+": the function has written to byte 2 of 5, which are the cache's", func() { show(c, func(b []byte) { b[2]++ }) })
+		panics.Want(t, "freehold: "+string(name)+": the function has written to byte 2 of 5, which is the cache's memory", func() { show(c, func(b []byte) { b[2]++ }) })
 		panics.Want(t, "mine", func() { show(c, func(b []byte) { panic("mine") }) })
 	}
 }

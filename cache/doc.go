@@ -15,24 +15,24 @@
 //
 // # Keys and values
 //
-// Both are bytes. The cache copies them; no call keeps or changes its arguments. []byte(s) of a
-// string takes no memory up to 32 bytes. unsafe.Slice of unsafe.StringData avoids the copy of a
-// longer one. [Of] is a cache of other types.
+// Both are bytes. The cache copies them; no call keeps or changes its arguments. For a string s of
+// up to 32 bytes, []byte(s) allocates nothing. For a longer one, unsafe.Slice of unsafe.StringData
+// avoids the copy. [Of] is a cache of other types.
 //
 // # The bound
 //
 // Entries, index and bookkeeping together never take more than MaxBytes. When a new entry needs
 // room, the cache first drops expired entries. Then it evicts rarely read ones by S3-FIFO: an entry
-// that was read twice is kept longer. A Set fails only if the entry is larger than
-// [Cache.MaxEntry], if readers hold nearly all of the cache, or if the parent refuses the first
-// memory.
+// that was read twice is kept longer. A Set fails only if the entry is too large (see
+// [ErrTooLarge]), if readers hold nearly all of the cache, or if the parent refuses memory and
+// evicting does not help: a shard has none yet, or a large entry needs a block of its own.
 //
 // # Who may use it at once
 //
 // Any number of goroutines may call any method at the same time, except Close. Get, View and
 // GetMany take no lock. A writer locks one of many shards. A reader in View delays no other call,
-// but a segment of its shard, 4 KiB to 1 MiB, cannot be reused until it returns. Calls for one key
-// are linearizable.
+// but a block of its shard, usually 4 KiB to 1 MiB, cannot be reused until it returns. Calls for
+// one key are linearizable.
 //
 // # The collector
 //

@@ -30,10 +30,10 @@ type Entry struct {
 	Read bool
 	Idle time.Duration
 
-	// Version grows with each state of a key, and is not 0. The next version is higher even if the
-	// key was deleted or evicted meanwhile, after Clear, and in the next process. That process must
-	// restore a snapshot, or begin later by the system's clock. Version may also grow when the
-	// cache moves an entry within its memory. Versions of different keys have no order.
+	// Each state of a key has a higher Version than the state before, and none has 0. This holds
+	// even if the key was deleted or evicted meanwhile, after Clear, and in the next process. That
+	// process must restore a snapshot, or begin later by the system's clock. Version may also grow
+	// when the cache moves an entry within its memory. Versions of different keys have no order.
 	//
 	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory: it
 	// follows from the entry's place. It takes 8 bytes if the place gives too low a version, for
@@ -67,13 +67,13 @@ func (r Reason) String() string {
 	return [...]string{"room", "expired", "shrunk", "none"}[min(r, reasons)]
 }
 
-// A Change is the result of the function of [Cache.Update]: the action that Update takes.
+// A Change says what [Cache.Update] does to the entry. Its function returns it.
 type Change uint8
 
 const (
-	Keep   Change = iota // the entry as it is
-	Store                // the Entry as the function has set it
-	Remove               // no entry
-	Touch                // the entry with the TTL that the function has set, as [Cache.Touch] does
-	Mark                 // the entry and its version, with the Flags that the function has set
+	Keep   Change = iota // change nothing
+	Store                // store the Entry as the function has set it
+	Remove               // delete the entry
+	Touch                // give the entry the function's TTL, as [Cache.Touch] does
+	Mark                 // give the entry the function's Flags, and keep its version
 )

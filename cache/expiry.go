@@ -36,7 +36,9 @@ type expiry struct {
 	bins  [bins]uint32
 }
 
-// begin empties the bins, and sizes them for the TTL class of the first item, in seconds.
+// begin empties the bins, and sizes them by the TTL of the first item, in seconds. The bins span
+// half as much again as the longest TTL of its class, for items that are stored later. The last
+// class has no longest TTL: there they span twice the TTL.
 func (x *expiry) begin(now, seconds uint32) {
 	longest := 2 * uint64(seconds)
 	if class := classOf(seconds); class < classes-1 {
@@ -70,7 +72,8 @@ func (x *expiry) remove(expires uint32, bytes int) {
 	}
 }
 
-// passed returns the bytes in bins that have ended. These bytes have expired.
+// passed returns the bytes in bins that have ended. The bytes have expired, unless a
+// read has restarted the TTL of their item (Options.Sliding).
 func (x *expiry) passed(now uint32) (bytes uint32) {
 	for i, n := range x.bins[:bins-1] {
 		if uint64(now) < uint64(x.born)+uint64(i+1)*uint64(x.width) {

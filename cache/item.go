@@ -3,7 +3,7 @@
 //	| head | access | flags   | version | key | value | to a unit | slack |
 //	| 12 B | 0, 4 B | 0, 4, 8 | 0, 8    |     |       | 0 to 3 B  |       |
 //
-// An item begins at a multiple of 4 B, and its size is one.
+// Items begin at multiples of 4 B, and their sizes are multiples of 4 B.
 //
 // An item is written before a slot refers to it. After that, only expires and access change, by
 // atomic stores. rewrite.go also rewrites items that have no reader. An item is live if a slot
@@ -109,7 +109,7 @@ func (sh shape) bytesIf(bit shape, n int) int {
 	return n
 }
 
-// withSlack and withRewrites return a shape that has none with some.
+// withSlack and withRewrites add slack and rewrites to a shape that has none.
 func (sh shape) withSlack(bytes int) shape { return sh | shape(bytes/unitBytes)<<slackShift }
 func (sh shape) withRewrites(n int) shape  { return sh | shape(n)<<rewriteShift }
 

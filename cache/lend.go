@@ -71,6 +71,7 @@ func (b *bound) borrow(s *shard, bytes int) {
 	defer b.mu.Unlock()
 	shards := b.c.shards
 	lent := takeUpTo(&b.unlent, bytes)
+	// each lets each other shard lend up to part bytes, until there are enough.
 	each := func(part int, evict bool) {
 		for i := range shards {
 			if &shards[i] != s {
@@ -78,12 +79,13 @@ func (b *bound) borrow(s *shard, bytes int) {
 			}
 		}
 	}
-	each(bytes, false)
-	each((bytes-lent)/max(len(shards)-1, 1)+1, true)
-	each(bytes, true)
+	each(bytes, false)                               // unused bytes
+	each((bytes-lent)/max(len(shards)-1, 1)+1, true) // equal parts, by evicting
+	each(bytes, true)                                // the rest, if some shards could not lend theirs
 	s.mu.Lock()
 	s.pending = bytes
 	s.limit += lent
+	// The index and the pages are not evicted. The index shrinks only as entries go.
 	fixed := func() int { return s.index.Chunks()*b.c.segmentBytes + s.segs.pages.Len()*pageBytes }
 	for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
 		s.shrinkIndex(Room)

@@ -55,9 +55,9 @@ func (c *Cache) isAbsent(key []byte) bool {
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
-// lookUp calls f with the value of key. It returns ErrNotFound if the cache remembers that there is no
-// value. It returns errMissing if key has no item, or if f fails. If f fails, undecodable is the
-// version of the entry. With counts, Stats counts a hit if f succeeds, and else a miss.
+// lookUp calls f with the value of key. It returns ErrNotFound if the cache remembers that there is
+// no value. It returns errMissing if key has no live entry, or if f fails. If f fails, undecodable
+// is the version of the entry. If counts is set, Stats counts a hit if f succeeds, and else a miss.
 func (c *Cache) lookUp(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
@@ -95,8 +95,8 @@ func (c *Cache) lookUp(key []byte, f func(value []byte) error, counts bool) (und
 }
 
 // loadMissing gets the value of a key that had no entry, and calls use with it. The value is from
-// load, or from another goroutine's load. If use fails for the value of a stored entry, a load
-// replaces that entry.
+// load, or from another goroutine's load. If an entry is stored meanwhile and use fails for its
+// value, a load replaces it.
 func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	h := c.seed.Bytes(key)
 	loads := &c.shardOf(h).loads
@@ -125,7 +125,7 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 
 // loadFirst calls load, stores the result, and ends the waits of other goroutines.
 func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
-	l.again = true // if load panics
+	l.again = true // it stays so if load panics
 	key := []byte(l.key)
 	s := c.shardOf(h)
 	defer s.loads.leave(l)

@@ -14,8 +14,9 @@ type loads struct {
 	n   atomic.Int64 // len(all)
 }
 
-// A loading is one load. written is stored before its key's shard is written, and loaded under the
-// shard's lock. The other fields are set before done is closed.
+// A loading is one load. written is set before a write to the key, and read under the lock of the
+// key's shard before the loaded value is stored. So that value never replaces the written one. The
+// other fields are set before done is closed.
 type loading struct {
 	key     string
 	written atomic.Bool

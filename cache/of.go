@@ -28,8 +28,8 @@ type Codec[T any] struct {
 	// instead, such as v's own bytes. The cache copies the result.
 	Append func(dst []byte, v T) ([]byte, error)
 	// Decode returns the value of b. b is the cache's memory: Decode must neither change nor keep
-	// it. If Decode fails, the entry counts as missing. An entry that another version of the
-	// program stored may be such a one.
+	// it. If Decode fails, the entry counts as missing. Decode may fail for an entry that another
+	// version of the program has stored.
 	Decode func(b []byte) (T, error)
 }
 
@@ -155,7 +155,7 @@ func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
 	return withBytes(&c.buffers, &c.keys, k, f)
 }
 
-// withBytes calls f with the bytes of v. The codec gets a buffer of buffers to append to. If the
+// withBytes calls f with the bytes of v. The codec gets a buffer to append to. If the
 // bytes are larger than the buffer, a new buffer of their size replaces it. The bytes themselves
 // are not kept, since they may be memory of the codec.
 func withBytes[T any](buffers *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {

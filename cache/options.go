@@ -27,9 +27,9 @@ type Options struct {
 	Format string
 
 	// TTL is the lifetime of an entry that Set stores. It is also the lifetime of an entry with an
-	// Entry.TTL of 0 that Put, Add, Replace, CompareAndSet, Update or GetOrLoad stores. With a TTL
-	// of 0, such an entry does not expire, and stays until there is no room. Nor does an entry that
-	// SetTTL or Touch gives 0. A negative TTL panics.
+	// Entry.TTL of 0 that Put, Add, Replace, CompareAndSet, Update or GetOrLoad stores. If it is 0,
+	// these entries do not expire, and stay until there is no room. A ttl of 0 in SetTTL and Touch
+	// does not mean Options.TTL: the entry does not expire. A negative Options.TTL panics.
 	TTL time.Duration
 
 	// Sliding makes each read restart the TTL of an entry, unless the entry does not expire. The
@@ -37,12 +37,12 @@ type Options struct {
 	// TTL.
 	Sliding bool
 
-	// Jitter shortens each TTL by a random part of it, of at most Jitter, so that entries that
-	// were stored together do not expire together. It is 0 to 1; anything else panics.
+	// Jitter shortens each TTL by a random part of it, so that entries that were stored together do
+	// not expire together. The part is at most Jitter, 0 to 1; anything else panics.
 	Jitter float64
 
 	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound. 0 means not at
-	// all. A negative one panics.
+	// all. Less than 0 panics.
 	Negative time.Duration
 
 	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That

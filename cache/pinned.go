@@ -94,8 +94,8 @@ func (s *shard) firstAddr(tag uint32) uintptr {
 	return 0
 }
 
-// scan looks at both homes of key once. A writer has the lock, and needs no pin as long as it
-// reclaims nothing.
+// scan looks once at both homes of key, the two buckets where its slot may be. A writer has the
+// lock, and needs no pin as long as it reclaims nothing.
 func (s *shard) scan(h uint64, key []byte, isWriter bool) pinned {
 	me := s.c.readers.Enter() // so that no bucket is freed
 	r := s.look(tagOf(h), key, isWriter)

@@ -135,7 +135,7 @@ func (s *shard) evicted(w slot, h uint64) {
 	}
 }
 
-// worst returns a slot of a full bucket whose item is evicted: one with the fewest hits.
+// worst returns the slot to evict from a full bucket: one with the fewest hits.
 func worst(b *cuckoo.Bucket) *atomic.Uint64 {
 	least := &b.Slots[0]
 	for j := range b.Slots {

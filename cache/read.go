@@ -163,7 +163,7 @@ func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 func (s *shard) each(f func(r pinned) bool) bool {
 	var held []pinned
 	defer func() {
-		for i := range held { // if f panics
+		for i := range held { // if f stops or panics
 			held[i].unpin()
 		}
 	}()

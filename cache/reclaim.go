@@ -18,8 +18,9 @@ import (
 // ahead is the distance, in bytes of a segment, at which items are prefetched.
 const ahead = 4 << 10
 
-// allot returns memory for an item, as allotAvailable does. Before it begins a segment, it reclaims
-// others until there is room. Then it may find room in a segment that copies have opened.
+// allot returns memory for an item, as allotAvailable does. If no open segment has room, it
+// reclaims segments until a new one fits. Reclaiming copies items that stay, and may open a segment
+// that has room.
 func (s *shard) allot(w *want) (at spot, ok bool) {
 	n, bytes := s.segmentFor(w)
 	if bytes == 0 {
@@ -129,6 +130,7 @@ func (s *shard) keep(at *atomic.Uint64, it *item, r rule) bool {
 		return true
 	}
 	before := s.version(w, it)
+	// The copy may keep the version or take a higher one, so its position must be above before - 1.
 	to, ok := s.allotAvailable(&want{it.need(), left, main, before - 1})
 	if !ok {
 		return false
@@ -159,7 +161,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
 	it := g.item(offset)
-	s.raiseFloor(s.version(slot(at), it))
+	s.raiseFloor(s.version(slot(at), it)) // of a slot, version reads only the place
 	s.uncount(g, it)
 	if it.shape.isAbsent() {
 		return

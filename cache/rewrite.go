@@ -1,10 +1,11 @@
-// Rewriting: an entry that is replaced by one of nearly its size stays where it is.
+// Rewriting: a new entry of nearly the old one's size is written over it.
 //
 // A rewrite is W1 to W3 of segment.go for one item. The item's slot is 0 while the item is written.
-// The item is written only if its segment is unpinned then. A reader that finds no slot searches
-// again, since moves is odd.
+// The item is written only if its segment is unpinned then. A reader that finds no slot meanwhile
+// searches again, since the index's sequence counter is odd.
 //
-// A rewrite does not move the item in its queue. So it counts as a hit. The version grows by 1.
+// A rewrite does not move the item to the end of its queue. So it counts as a hit instead. The
+// version grows by 1, except for Mark.
 
 package cache
 
@@ -41,8 +42,8 @@ func (s *shard) rewrite(w *write, old pinned) bool {
 	return alone
 }
 
-// reshaped returns the shape of the item after a rewrite, less its rewrites, and whether the item
-// can be rewritten.
+// reshaped returns the shape of the item after a rewrite, and whether the item can be rewritten.
+// The shape has 0 rewrites: advance sets them.
 func (it *item) reshaped(w *write) (sh shape, ok bool) {
 	sh = w.shape | it.shape&versioned
 	slack := it.size() - itemBytes(w.key, w.e, sh)
@@ -51,8 +52,8 @@ func (it *item) reshaped(w *write) (sh shape, ok bool) {
 	return sh.withSlack(max(slack, 0)), ok
 }
 
-// takes reports whether the histogram can show that an item expires at another second. An item that
-// never expired must stay so, and the new second must not be in the last bin.
+// takes reports whether the histogram can show that an item expires at another second. It cannot if
+// only one of the two is never, or if the new second is in the last bin.
 func (x *expiry) takes(was, expires uint32) bool {
 	if was == 0 || expires == 0 {
 		return was == expires

@@ -1,5 +1,6 @@
 // Seam: the steps of readers and writers between which tests act, in builds with the tags
-// freehold_seams and freehold_portable. With pinned goroutines a test could not act there.
+// freehold_seams and freehold_portable. Other builds pin a goroutine to its processor at some of
+// these steps, where a test must not block.
 
 package cache
 

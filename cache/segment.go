@@ -4,9 +4,9 @@
 //	  ^                              |                      ^
 //	  +------------------------------+----------------------+
 //
-// An open segment takes new items. A sealed segment takes none, and its items become garbage. A
-// segment is emptied when no slot refers to it. It is then in limbo until its last reader has
-// unpinned it. A large item has a sealed segment of its own.
+// An open segment takes new items. A sealed segment takes none. Its items become garbage when they
+// are replaced or deleted. A segment is emptied when no slot refers to it. It is then in limbo
+// until its last reader has unpinned it. A large item has a sealed segment of its own.
 //
 // Each segment has a number. A page describes 64 segments:
 //
@@ -17,7 +17,7 @@
 //
 //	reader   R1  load the slot
 //	         R2  add 1 to the segment's pin
-//	         R3  load the slot again: if it differs, unpin and stop
+//	         R3  load the slot again: if it differs but for hits, unpin and begin again
 //	         R4  read the item
 //	         R5  subtract 1 from the pin
 //
@@ -60,6 +60,7 @@ const (
 	pinsFrom        = pageSegments * descriptorBytes
 )
 
+// A page has room for the descriptors and the pins.
 const _ = uint(pageBytes - pinsFrom - stripes*pageSegments*4)
 
 // A state is a step in the life of a segment.

@@ -110,7 +110,7 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 		before = s.version(old.w, old.it)
 	}
 	version = before + 1
-	if w.keeps {
+	if w.keeps { // no position is the version: the item has room for it
 		before, version = abovePositions, before
 	}
 	main, hits := s.admit(w.h, old)
@@ -288,14 +288,14 @@ func (s *shard) dropPages() {
 	s.sealAll()
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed && !s.segs.isPinned(n) {
-			s.evacuate(n, rule{needs: maxHits + 1}, Shrunk)
+			s.evacuate(n, rule{needs: maxHits + 1}, Shrunk) // no item stays
 		}
 	})
 	for len(s.spares) > 0 {
 		s.releaseSpare()
 	}
 	pages := &s.segs.pages
-	if len(s.segs.unused) == pages.Len()<<pageBits-1 {
+	if len(s.segs.unused) == pages.Len()<<pageBits-1 { // all, since 0 is no segment
 		s.c.readers.Wait() // readers between R1 and R3 of segment.go
 		s.used -= pages.Len() * pageBytes
 		pages.Cut(s.c.base.Parent, 0)

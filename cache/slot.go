@@ -28,6 +28,7 @@ const (
 	tagMask  = 1<<cuckoo.TagBits - 1
 )
 
+// The fields fill 64 bits.
 const _ = uint(64-cuckoo.TagBits-tagShift) + uint(tagShift+cuckoo.TagBits-64)
 
 // A place is the position of an item: segment number and offset.

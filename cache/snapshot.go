@@ -32,7 +32,7 @@ import (
 var (
 	// ErrForeign says that the stream is not from a cache, that another release wrote it, or that
 	// its cache had another [Options].Format. The cache is as before.
-	ErrForeign = errors.New("not a snapshot of such a cache")
+	ErrForeign = errors.New("not a snapshot of a cache of this kind")
 
 	// ErrCorrupt says that the stream was damaged.
 	ErrCorrupt = errors.New("corrupt snapshot")
@@ -44,7 +44,7 @@ var (
 const (
 	snapshotMagic   = "freeholdcache\x00\x00\x00"
 	snapshotVersion = 2
-	blockBytes      = 64 << 10 // from which a block ends
+	blockBytes      = 64 << 10 // an entry that fills a block to this size or more is its last
 	highestBytes    = 8
 	entryHeadBytes  = 24
 )

@@ -7,7 +7,7 @@ import "github.com/freehold-go/freehold/internal/cuckoo"
 // Stats is a snapshot of a cache. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
-	Len      int    // entries, with expired ones not dropped yet, and keys that GetOrLoad remembers
+	Len      int    // entries, also expired ones until they are dropped, and keys remembered as not found
 	MaxBytes int    // the bound
 	Reserved int    // from the parent; with bookkeeping on the Go heap it is at most MaxBytes
 	Index    int    // of Reserved
@@ -16,7 +16,7 @@ type Stats struct {
 	Dead     int    // of Reserved: items of replaced or deleted entries, until they are reclaimed
 
 	Hits    uint64 // reads that found an entry
-	Misses  uint64 // reads that found none; GetOrLoad counts one for each call
+	Misses  uint64 // reads that found none; one for each GetOrLoad that found none
 	Sets    uint64 // entries stored
 	Evicted uint64 // entries dropped for room
 	Expired uint64 // entries dropped after their TTL had passed

@@ -197,7 +197,8 @@ func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 }
 
 // store stores an entry in place of old, the key's item or the zero pinned. If the entry has a
-// negative TTL, store deletes old.
+// negative TTL, store deletes old. The key counts as written even if the entry is too large: a load
+// that is under way is not stored.
 //
 // Precondition: the caller locked the shard, and then found old by current.
 func (s *shard) store(w *write, old pinned) (version uint64, err error) {

@@ -158,7 +158,7 @@ func TestCacheSnapshot(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "letter")
 	filetest.Must(t, os.WriteFile(other, []byte("Dear reader,"), 0o600))
 	code, _, err := command(t.Context(), "cache", "-l", "127.0.0.1:0", "--snapshot", other)
-	if code == 0 || !strings.Contains(err, "not a snapshot of such a cache; name another file") {
+	if code == 0 || !strings.Contains(err, "not a snapshot of a cache of this kind; name another file") {
 		t.Errorf("with a letter: exit code %d, %q", code, err)
 	}
 	if b := freehold.Must(os.ReadFile(other)); string(b) != "Dear reader," {
