@@ -8,9 +8,9 @@
 // All pages of a run in use are dirty; of a free run all, some or none. MaxBytes limits
 // committed, the sum of the dirty pages, the address tables and the metadata.
 //
-// freerun.go splits and coalesces free runs, bins.go finds one by length, pagemap.go publishes
-// runs in use, segment.go gets addresses, limit.go charges for memory, purge.go gives it back,
-// resize.go resizes large blocks, and metadata.go allocates the spans.
+// freerun.go splits and coalesces free runs and finds one by length, pagemap.go publishes runs in
+// use, segment.go gets addresses, limit.go charges for memory, purge.go gives it back, resize.go
+// resizes large blocks, and metadata.go allocates the spans.
 
 // Package pages is the page heap: it allocates and frees runs of pages.
 //

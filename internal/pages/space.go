@@ -11,7 +11,7 @@
 //	pageWords  another, for Free; in the first region only
 //	dirty      a bit per page: it may hold memory and need not read zero
 //	owners     a word per 4 MiB: the ID of the heap that has taken it, or 0
-//	charges    a byte per 4 MiB: see maptables.go
+//	charges    a byte per 4 MiB: see pagemap.go
 //
 // The words of used addresses are always accessible. So readers without a lock may look
 // up any address below used.
@@ -365,3 +365,24 @@ func (s *Space) setOwner(addr, size uintptr, owner uint32) {
 
 // RoundUp returns n rounded up to a multiple of unit, a power of two.
 func RoundUp(n, unit uintptr) uintptr { return (n + unit - 1) &^ (unit - 1) }
+
+// The unit of this package is PageBytes. Where the system's page is larger, memory is committed
+// outwards and decommitted inwards, so that neighbours are safe.
+
+// Commit makes [addr, addr+size) accessible.
+func Commit(addr, size uintptr) error {
+	os := vm.PageBytes()
+	from := addr &^ (os - 1)
+	return vm.Commit(from, RoundUp(addr+size, os)-from)
+}
+
+// Decommit gives back the whole OS pages inside [addr, addr+size). It returns their range
+// [from, to), which then reads zero.
+func Decommit(addr, size uintptr) (from, to uintptr, err error) {
+	os := vm.PageBytes()
+	from, to = RoundUp(addr, os), (addr+size)&^(os-1)
+	if from >= to {
+		return addr, addr, nil
+	}
+	return from, to, vm.Decommit(from, to-from)
+}
