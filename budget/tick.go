@@ -49,6 +49,7 @@ func (b *Budget) update() {
 	}
 	now := b.system.now()
 	b.watch.Search(now, ticksPerSearch*b.pace)
+	// charged is read before offHeap: a charge in between lowers the account's limit for a tick.
 	g, charged, offHeap := b.system.golang.read(), b.charged(), b.system.offHeap()
 	limit, headroom := b.watch.Limit(), b.currentHeadroom()
 	b.watch.ReadIfDue(now, g.held+offHeap, limit-headroom)
