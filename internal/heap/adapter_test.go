@@ -57,10 +57,10 @@ func SampleAt(t testing.TB, rate int) {
 	t.Cleanup(func() { watch.SetSampleRate(was) })
 }
 
-// Groups gives heaps of a test n groups of processors. Each exchange is of the next group.
-func Groups(t testing.TB, n int) {
+// Homes gives heaps of a test n homes. Each exchange is of the next group.
+func Homes(t testing.TB, n int) {
 	var calls atomic.Int64
-	t.Cleanup(small.SetGroups(n, func(int) int { return int(calls.Add(1)) }))
+	t.Cleanup(small.SetHomes(n, func(int) int { return int(calls.Add(1)) }))
 }
 
 // GuardAt makes one block in n a guarded one during a test.

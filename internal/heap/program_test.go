@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 		rate       int
 		guard      int // one block in so many is guarded
 		quarantine int // in bytes; blocks have red zones
-		groups     int
+		homes      int
 	}{
 		"plain":          {},
 		"decay":          {o: heap.Options{Decay: 3_000_000}},
@@ -29,12 +29,12 @@ func TestConformance(t *testing.T) {
 		"guarded":        {guard: 3, rate: 300},
 		"guarded all":    {guard: 1},
 		"sampled, pages": {o: heap.Options{WholePages: true}, rate: 10000},
-		"groups":         {groups: 4},
-		"groups, limit":  {o: heap.Options{MaxBytes: 1 << 30}, groups: 4},
+		"homes":          {homes: 4},
+		"homes, limit":   {o: heap.Options{MaxBytes: 1 << 30}, homes: 4},
 		"zones":          {rate: 1000, quarantine: 1 << 18},
 		"zones, limit":   {o: heap.Options{MaxBytes: 1 << 30}, rate: 1000, quarantine: 1 << 18},
 		"zones, pages":   {o: heap.Options{WholePages: true}, rate: 1000, quarantine: 1 << 18},
-		"all":            {rate: 300, guard: 3, quarantine: 1 << 18, groups: 2},
+		"all":            {rate: 300, guard: 3, quarantine: 1 << 18, homes: 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestConformance(t *testing.T) {
 			heap.SampleAt(t, tt.rate)
 			heap.GuardAt(t, tt.guard)
 			heap.CheckBlocks(t, tt.quarantine)
-			if tt.groups > 0 {
-				heap.Groups(t, tt.groups)
+			if tt.homes > 0 {
+				heap.Homes(t, tt.homes)
 			}
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return heap.Adapter{heap.NewHeap(t, tt.o)}
@@ -59,7 +59,7 @@ func FuzzHeap(f *testing.F) {
 	f.Add([]byte{0, 0, 8, 0, 1, 0, 8, 0, 4, 0, 0, 0})
 	f.Add([]byte{0, 0, 255, 255, 2, 0, 3, 255, 3, 0, 255, 255, 4, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, prog []byte) {
-		heap.Groups(t, 1<<(len(prog)%3))
+		heap.Homes(t, 1<<(len(prog)%3))
 		h := heap.NewHeap(t, heap.Options{})
 		for _, rate := range []int{0, 1, 500} {
 			watch.SetSampleRate(rate)

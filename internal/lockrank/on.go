@@ -60,7 +60,7 @@ func mustComeAfter(mutex, rank any) {
 			return // the Pages of the records' own memory
 		}
 		if depot, ok := mutex.(*Mutex[Depot]); ok && last.rank == rank && uintptr(unsafe.Pointer(depot)) > uintptr(unsafe.Pointer(last.mutex.(*Mutex[Depot]))) {
-			return // the Depots of all groups of processors, in order
+			return // the Depots of all homes, in order
 		}
 	}
 	for _, l := range locks {

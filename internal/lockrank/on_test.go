@@ -25,7 +25,7 @@ func TestOrderOfLocks(t *testing.T) {
 		{nil, &leaf, ""},
 		{[]sync.Locker{&central, &pages, &records}, &leaf, ""},
 		{[]sync.Locker{&pages, &records}, &below, ""}, // those of the records
-		{[]sync.Locker{&depots[0]}, &depots[1], ""},   // in the order of groups
+		{[]sync.Locker{&depots[0]}, &depots[1], ""},   // in the order of homes
 		{[]sync.Locker{&depots[1]}, &depots[0], "lockrank: lockrank.Depot is taken under lockrank.Depot"},
 		{[]sync.Locker{&pages}, &central, "lockrank: lockrank.Central is taken under lockrank.Pages"},
 		{[]sync.Locker{&central, &leaf}, &pages, "lockrank: lockrank.Pages is taken under lockrank.Leaf"},

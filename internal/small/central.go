@@ -2,6 +2,9 @@
 //
 //	depot <-- blocks --> spans <-- runs --> page heap
 //
+// A span has a home, the one that carves its blocks. A home without partial spans adopts one of
+// another home if half of its blocks are free.
+//
 // fill takes the blocks of a span in the order of their addresses, so a magazine holds neighbours.
 // A full span to which a block returns goes to the front of the list of partial spans. So nearly
 // full spans are used first, and the others can become empty.
@@ -11,6 +14,7 @@ package small
 import (
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
@@ -20,14 +24,14 @@ import (
 // their blocks.
 //
 // Invariants:
-//   - a span is on partial if and only if a block is free in it
+//   - a span is on the list of its home in partial if and only if a block is free in it
 //   - out == the sum of Span.out over the spans
 type central struct {
 	mu       lockrank.Mutex[lockrank.Central]
 	class    uint8
-	used     bool // blocks have moved since punch began
-	rested   bool // the last punch was complete, and no block has moved since
-	partial  pages.List
+	used     bool       // blocks have moved since punch began
+	rested   bool       // the last punch was complete, and no block has moved since
+	partial  []spanList // by home
 	spans    int
 	empty    int  // spans in which all blocks are free
 	released uint // spans freed so far
@@ -44,28 +48,95 @@ func (c *central) lock() {
 	c.used, c.rested = true, false
 }
 
-// fill puts a batch of free blocks into an empty magazine. It puts fewer if the partial spans have
-// fewer. If they have none, it adds a span.
-func (c *central) fill(h *Heap, m *magazine) error {
+// spanList has the partial spans of a home.
+type spanList struct {
+	pages.List
+	n atomic.Int32 // spans, for readers without mu
+}
+
+// push puts s at the front of its home's list.
+func (c *central) push(s *Span) {
+	l := &c.partial[s.home.Load()]
+	l.Push(&s.Span)
+	l.n.Add(1)
+}
+
+// remove takes s off its home's list.
+func (c *central) remove(s *Span) {
+	l := &c.partial[s.home.Load()]
+	l.Remove(&s.Span)
+	l.n.Add(-1)
+}
+
+// fill puts a batch of free blocks into an empty magazine, for a home. It puts fewer if the partial
+// spans have fewer. If they have none, it adds a span.
+func (c *central) fill(h *Heap, m *magazine, home int) error {
 	c.lock()
 	defer c.mu.Unlock()
 	all := m.entries(classes[c.class].batch)
 	n := 0
 	for n < len(all) {
-		if c.partial.Head == 0 {
+		s := c.next(home, n == 0 && !c.scarce(0))
+		if s == nil {
 			if n > 0 {
 				break
 			}
-			if err := c.grow(h); err != nil {
+			if err := c.grow(h, home); err != nil {
 				return err
 			}
+			continue
 		}
-		n += c.carve(spanPtr(c.partial.Head), all[n:])
+		n += c.carve(s, all[n:])
 	}
 	// The last entry is used first: make that the lowest address.
 	slices.Reverse(all[:n])
 	m.n = uintptr(n)
 	return nil
+}
+
+// next returns the span from which a home takes its next blocks, or nil. With borrow it may be a
+// span that stays another home's.
+func (c *central) next(home int, borrow bool) *Span {
+	if at := c.partial[home].Head; at != 0 {
+		return spanPtr(at)
+	}
+	var lender *Span
+	for i := 1; i < len(c.partial); i++ {
+		at := c.partial[home^i].Tail
+		if at == 0 {
+			continue
+		}
+		s := spanPtr(at)
+		if uintptr(s.out)*2 <= classes[c.class].blocks {
+			c.remove(s)
+			s.home.Store(uint32(home))
+			c.push(s)
+			return s
+		}
+		lender = s
+	}
+	if borrow {
+		return lender
+	}
+	return nil
+}
+
+// provides reports whether fill shall take a home's next blocks from a span, though the depots of
+// other homes have blocks: the home has or adopts a span, or blocks are scarce. A heap with a limit
+// uses all blocks before it adds a span.
+func (c *central) provides(h *Heap, home, others int) bool {
+	c.lock()
+	defer c.mu.Unlock()
+	return c.next(home, false) != nil || h.pages.Limit() == 0 && c.scarce(others)
+}
+
+// scarce reports whether few blocks of the class are free: a 32nd, with those of others in depots.
+// Then a home adds a span. If it took the last free blocks of other homes instead, the blocks of
+// homes would mix, and each status line would soon be written by all of them.
+func (c *central) scarce(others int) bool {
+	const share = 32
+	all := c.spans * int(classes[c.class].blocks)
+	return (all-c.out+others)*share <= all
 }
 
 // carveOne returns a free block of a partial span, or the zero entry if there is none.
@@ -74,8 +145,8 @@ func (c *central) carveOne() Entry {
 	c.lock()
 	defer c.mu.Unlock()
 	var out [1]Entry
-	for c.partial.Head != 0 {
-		if c.carve(spanPtr(c.partial.Head), out[:]) == 1 {
+	for s := c.next(0, true); s != nil; s = c.next(0, true) {
+		if c.carve(s, out[:]) == 1 {
 			break
 		}
 	}
@@ -108,7 +179,7 @@ func (c *central) carve(s *Span, out []Entry) (n int) {
 	c.holes -= int(s.holes)
 	s.holes, s.punched = 0, false
 	if s.out == uint32(classes[c.class].blocks) {
-		c.partial.Remove(&s.Span)
+		c.remove(s)
 	}
 	return n
 }
@@ -155,7 +226,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 		return
 	}
 	if s.out == uint32(blocks) {
-		c.partial.Push(&s.Span)
+		c.push(s)
 	}
 	s.out -= returned
 	s.punched = false
@@ -166,24 +237,27 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	if c.empty++; c.empty > 1 {
 		c.release(h, s)
 	} else {
-		c.partial.Remove(&s.Span)
-		c.partial.PushBack(&s.Span)
+		l := &c.partial[s.home.Load()]
+		l.Remove(&s.Span)
+		l.PushBack(&s.Span)
 	}
 }
 
 // shrink frees the empty spans. mu is held.
 func (c *central) shrink(h *Heap) {
-	for at := c.partial.Head; at != 0 && c.empty > 0; {
-		s := spanPtr(at)
-		at = s.Next
-		if s.out == 0 {
-			c.release(h, s)
+	for i := range c.partial {
+		for at := c.partial[i].Head; at != 0 && c.empty > 0; {
+			s := spanPtr(at)
+			at = s.Next
+			if s.out == 0 {
+				c.release(h, s)
+			}
 		}
 	}
 }
 
-// grow adds a span.
-func (c *central) grow(h *Heap) error {
+// grow adds a span of a home.
+func (c *central) grow(h *Heap, home int) error {
 	class := &classes[c.class]
 	statuses, err := h.pages.AllocObject(class.bitsBytes())
 	if err != nil {
@@ -207,7 +281,8 @@ func (c *central) grow(h *Heap) error {
 	}
 	*StatusAt(s.statusOf(class.blocks)) = FreeDirty
 	h.pages.PublishBlocks(run, s.pageWord(h.mapID), 1<<MapPageShift)
-	c.partial.Push(&s.Span)
+	s.home.Store(uint32(home))
+	c.push(s)
 	c.spans++
 	c.empty++
 	return nil
@@ -219,7 +294,7 @@ func (c *central) release(h *Heap, s *Span) {
 		return
 	}
 	c.empty--
-	c.partial.Remove(&s.Span)
+	c.remove(s)
 	c.released++
 	c.spans--
 	c.holes -= int(s.holes)
@@ -231,6 +306,6 @@ func (c *central) release(h *Heap, s *Span) {
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.partial = pages.List{}
+	clear(c.partial)
 	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

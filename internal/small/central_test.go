@@ -94,15 +94,15 @@ func TestOrderOfSpans(t *testing.T) {
 	a, b := full[0], full[1]
 	giveBack(bySpan[a][0])
 	giveBack(bySpan[b][0])
-	if c.partial.Head != b.Addr() {
+	if c.partial[0].Head != b.Addr() {
 		t.Error("the span that got a block back last is not the first")
 	}
 	spans := c.spans
 	for _, block := range bySpan[b][1:] {
 		giveBack(block)
 	}
-	if c.spans != spans || c.partial.Tail != b.Addr() {
-		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial.Tail == b.Addr())
+	if c.spans != spans || c.partial[0].Tail != b.Addr() {
+		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial[0].Tail == b.Addr())
 	}
 	for _, block := range bySpan[a][1:] {
 		giveBack(block)

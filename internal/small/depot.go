@@ -1,30 +1,33 @@
 // Depots: the magazines of a class that no cache has. (Bonwick's term; tcmalloc's transfer cache.)
 //
-//	cache <--+--> depot of the group <--+-- blocks --> spans
-//	         +--> depots of others   <--+
+//	cache <--+--> depot of the home     <--+-- blocks --> spans of the home
+//	         +--> depots of other homes <--+
 //
 // A depot has a pile of stocked magazines, which have at least one block each, and a pile of empty
 // ones. A full magazine, which has no room, is stocked too. The blocks of one magazine may be of
 // any span of the class. Blocks that one processor frees and another allocates pass through the
 // depot, not through their spans.
 //
-// Processors form groups of 8 to 15. Each group has a depot for each class, with a lock of its own,
-// because all processors would queue for one lock. If the group's depot has no magazine, Alloc
-// takes one from another group. If the group's depot has no room, Free puts the magazine into
-// another one. So blocks also pass between groups, and the depots of a class share the bound that a
-// single depot would have. Each group tries the others in an order of its own, so groups in need do
-// not meet at one depot.
+// Each processor is a home. (More than maxHomes processors share homes.) A home has a depot for
+// each class, with a lock of its own, and spans of its own: see central.go. So a processor mostly
+// allocates blocks that it has used before, and other processors seldom write to their statuses.
+// Two rules keep it so:
+//
+//   - Alloc asks the home's depot, then the home's spans, and then the depots of other homes. It
+//     leaves those alone, and adds a span, while they and the spans have few free blocks: see
+//     scarce.
+//   - Free sends the blocks of other homes back, in batches: see sendHome.
 //
 // # The exchange
 //
 // A cache comes here when both its magazines are empty (AllocFromDepot) or full (FreeToDepot):
 //
-//  1. lock a depot: the group's, or another that has what is needed
+//  1. lock a depot: the home's, or another that has blocks
 //  2. take a magazine: Alloc a stocked one, or an empty one that is filled from the spans; Free an
 //     empty one
 //  3. pop or push the caller's block
 //  4. hold the slot, load the magazine into the cache, and take the cache's spare
-//  5. keep the spare in the depot, and unlock
+//  5. send blocks of other homes back, keep the rest in the depot, and unlock
 //
 // The goroutine may have moved to another processor since its fast path failed, and the magazines
 // of that processor's cache may be in any state. So the spare may be empty, full or partly filled.
@@ -41,6 +44,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // Each class may always keep leastStocked magazines with blocks and leastEmpty empty ones, in all
@@ -50,32 +54,33 @@ var (
 	leastEmpty   = max(2, runtime.NumCPU()/4)
 )
 
-// numGroups returns the number of groups of a new heap. groupOf returns the group of a slot, modulo
-// that number. They are variables for tests.
+// numHomes returns the number of homes of a new heap. homeOf returns the home of a slot, modulo that
+// number. They are variables for tests.
 var (
-	numGroups = func() int { return groupsOf(runtime.GOMAXPROCS(0)) }
-	groupOf   = func(slot int) int { return slot }
+	numHomes = func() int { return homesOf(runtime.GOMAXPROCS(0)) }
+	homeOf   = func(slot int) int { return slot }
 )
 
-// SetGroups sets the number of groups of new heaps and the group of each slot. Calling undo
-// restores both. For tests.
-func SetGroups(n int, of func(slot int) int) (undo func()) {
-	groups, was := numGroups, groupOf
-	numGroups, groupOf = func() int { return n }, of
-	return func() { numGroups, groupOf = groups, was }
+// SetHomes sets the number of homes of new heaps and the home of each slot. Calling undo restores
+// both. For tests.
+func SetHomes(n int, of func(slot int) int) (undo func()) {
+	homes, was := numHomes, homeOf
+	numHomes, homeOf = func() int { return n }, of
+	return func() { numHomes, homeOf = homes, was }
 }
 
-// groupsOf returns the number of groups, a power of two.
-func groupsOf(processors int) int {
-	const least = 8 // processors in a group, if there are several groups
-	return 1 << bits.Len(uint(processors/least/2))
+const maxHomes = 64
+
+// homesOf returns the number of homes, a power of two.
+func homesOf(processors int) int {
+	return 1 << bits.Len(uint(min(processors, maxHomes)-1))
 }
 
-// depot has the magazines of one group and one class. mu guards it.
+// depot has the magazines of one home and one class. mu guards it.
 //
 // Invariants:
 //   - stocked.n <= mostMagazines
-//   - empty.n <= the larger of mostMagazines - stocked.n and the group's share of leastEmpty
+//   - empty.n <= mostEmpty
 //   - length == stocked.n
 //   - Heap.extra is the sum of extra over all depots
 type depot struct {
@@ -89,22 +94,38 @@ type depot struct {
 	allocs, frees uint64 // calls of AllocFromDepot, and of FreeToDepot with a live block
 }
 
-// depots has the depots of one group, by class. With words of 64 bits each fills a cache line.
+// depots has the depots of one home, by class. With words of 64 bits each fills a cache line.
 type depots [NumClasses]depot
 
 const _ = 64 - unsafe.Sizeof(depot{})
 
-// depot returns a group's depot of the class.
-func (h *Heap) depot(class uint8, group int) *depot {
-	return &h.depots[group&(len(h.depots)-1)][class]
-}
+// depot returns a home's depot of the class.
+func (h *Heap) depot(class uint8, home int) *depot { return &h.depots[home][class] }
 
-// lockStocked locks the depot of the slot's group. If that depot has no magazine with blocks, and
-// the depot of another group has one, lockStocked locks the other depot.
+// homeOf returns the home of a slot.
+func (h *Heap) homeOf(slot int) int { return homeOf(slot) & (len(h.depots) - 1) }
+
+// lockStocked locks a depot with blocks: that of the slot's home or, if neither it nor the spans of
+// the home have free blocks, that of another home. Each home asks the others in an order of its
+// own, so homes in need do not meet at one depot. If no depot has blocks, or if blocks are scarce,
+// lockStocked locks the home's.
 func (h *Heap) lockStocked(class uint8, slot int) *depot {
-	group := groupOf(slot)
-	for i := range h.depots {
-		d := h.depot(class, group^i)
+	home, c := h.homeOf(slot), &h.central[class]
+	own := h.depot(class, home)
+	own.lock()
+	if own.stocked.n > 0 || len(h.depots) == 1 || c.partial[home].n.Load() > 0 {
+		return own
+	}
+	others := 0
+	for i := 1; i < len(h.depots); i++ {
+		others += int(h.depot(class, home^i).look())
+	}
+	if others == 0 || c.provides(h, home, others*int(classes[class].batch)) {
+		return own
+	}
+	own.mu.Unlock()
+	for i := 1; i < len(h.depots); i++ {
+		d := h.depot(class, home^i)
 		if d.look() == 0 {
 			continue
 		}
@@ -113,27 +134,8 @@ func (h *Heap) lockStocked(class uint8, slot int) *depot {
 		}
 		d.mu.Unlock()
 	}
-	d := h.depot(class, group)
-	d.lock()
-	return d
-}
-
-// lockRoomy locks the depot of the slot's group. If that depot has no room, and the depot of one
-// other group has room, lockRoomy locks the other depot. Each call tries only one other group,
-// chosen in turn: a program that frees more than it allocates fills all depots, and a search of all
-// would be in vain.
-func (h *Heap) lockRoomy(class uint8, slot int) *depot {
-	d, most := h.depot(class, groupOf(slot)), int32(h.mostMagazines(class))
-	d.lock()
-	if d.stocked.n < most {
-		return d
-	}
-	if other := h.depot(class, int(d.frees)); other.look() < most {
-		d.mu.Unlock()
-		d = other
-		d.lock()
-	}
-	return d
+	own.lock()
+	return own
 }
 
 // look returns the number of stocked magazines, without mu.
@@ -185,7 +187,7 @@ func (h *Heap) AllocFromDepot(in Slots, class uint8, slot, size int) (addr uintp
 	defer d.mu.Unlock()
 	d.begin(h)
 	d.allocs++
-	m, err := d.fetch(h)
+	m, err := d.fetch(h, h.homeOf(slot))
 	if err != nil {
 		e := h.central[class].carveOne()
 		if e.Addr == 0 {
@@ -204,7 +206,8 @@ func (h *Heap) AllocFromDepot(in Slots, class uint8, slot, size int) (addr uintp
 // is not exactly a live block. The caller has found no room in the cache of slot, and has left the
 // slot.
 func (h *Heap) FreeToDepot(in Slots, class uint8, slot int, b []byte) bool {
-	d := h.lockRoomy(class, slot)
+	d := h.depot(class, h.homeOf(slot))
+	d.lock()
 	defer d.mu.Unlock()
 	d.begin(h)
 	m, _ := d.newMagazine(h)
@@ -235,7 +238,65 @@ func (d *depot) exchange(h *Heap, in Slots, m *magazine) {
 		m = c.exchange(d.class, m)
 	}
 	in.Leave(slot)
+	if m != nil && len(h.depots) > 1 {
+		m = d.sendHome(h, m, h.homeOf(slot))
+	}
 	d.keep(h, m)
+}
+
+// sendHome sends the blocks of other homes in m back, which a cache of a home gave up. It looks at a
+// sample of up to four blocks, because looking all of them up would take longer than their Free:
+//
+//   - Most are of the home: m stays as it is.
+//   - Half are: the blocks of other homes return to their spans.
+//   - Fewer are: the goroutine has come from another processor, or frees what others allocate. m
+//     goes to the depot of another home if that has few magazines, and else stays too. So the
+//     magazines of a consumer go to its producer.
+//
+// It returns the magazine that d keeps, or nil.
+func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
+	all, own, other := m.entries(m.n), 0, home
+	samples := min(4, max(2, len(all)/16), len(all))
+	for i := range samples {
+		if of := d.homeOf(all[i*len(all)/samples], home); of == home {
+			own++
+		} else {
+			other = of
+		}
+	}
+	switch {
+	case own*2 > samples || samples == 0:
+		return m
+	case own*2 < samples:
+		to := h.depot(d.class, other)
+		if to == d || to.look() > d.stocked.n/4 || !to.mu.TryLock() { // no Lock: lockDepots has an order
+			return m
+		}
+		defer to.mu.Unlock()
+		empty := to.empty.pop()
+		to.keep(h, m)
+		return empty
+	}
+	own = 0
+	for i, e := range all {
+		if d.homeOf(e, home) == home {
+			all[own], all[i] = e, all[own]
+			own++
+		}
+	}
+	m.n = uintptr(own)
+	h.central[d.class].restore(h, all[own:])
+	return m
+}
+
+// homeOf returns the home of the span of an entry. It returns otherwise if a double free has left
+// the entry without a span of the class.
+func (d *depot) homeOf(e Entry, otherwise int) int {
+	s := SpanAt(e.Addr)
+	if s == nil || s.Kind != pages.BlockRun || s.class != d.class {
+		return otherwise
+	}
+	return int(s.home.Load())
 }
 
 // begin notes that a cache is about to move blocks.
@@ -259,6 +320,9 @@ func (d *depot) keep(h *Heap, m *magazine) {
 		d.stocked.push(m)
 		d.length.Store(d.stocked.n)
 		d.noteExtra(h, before)
+		if int(d.empty.n) > d.mostEmpty(h) {
+			d.freeMagazine(h, d.empty.pop())
+		}
 	default:
 		d.flush(h, m)
 	}
@@ -275,19 +339,24 @@ func (h *Heap) mostMagazines(class uint8) int {
 	if limit := h.pages.Limit(); limit != 0 {
 		most = min(most, int(limit/limitShare/max(1, c.batch*c.size))) // class 0 has no bytes
 	}
-	return h.groupShare(max(leastStocked, most))
+	return max(h.homeShare(leastStocked), most)
+}
+
+// mostEmpty returns the most empty magazines that d keeps.
+func (d *depot) mostEmpty(h *Heap) int {
+	return max(h.homeShare(leastEmpty), h.mostMagazines(d.class)-int(d.stocked.n))
 }
 
 // hasRoom reports whether keep may push a magazine.
 func (d *depot) hasRoom(h *Heap) bool {
 	n := int(d.stocked.n)
-	return n < h.groupShare(leastStocked) || n < h.mostMagazines(d.class) && h.extra.Load() < h.mostExtra()
+	return n < h.homeShare(leastStocked) || n < h.mostMagazines(d.class) && h.hasExtra()
 }
 
 // extra returns the bytes of blocks that d's magazines beyond its share of leastStocked can hold.
 func (d *depot) extra(h *Heap) int64 {
 	c := &classes[d.class]
-	return int64(max(0, int(d.stocked.n)-h.groupShare(leastStocked))) * int64(c.batch*c.size)
+	return int64(max(0, int(d.stocked.n)-h.homeShare(leastStocked))) * int64(c.batch*c.size)
 }
 
 // noteExtra adds the change of d's extra to the heap's counter. before is d's extra before the
@@ -298,23 +367,25 @@ func (d *depot) noteExtra(h *Heap, before int64) {
 	}
 }
 
-// mostExtra bounds the extra bytes of all depots together. Without it, a program whose sizes change
-// with its phases keeps up to 1 MiB of free blocks in each class that it no longer uses.
-func (h *Heap) mostExtra() int64 {
+// hasExtra reports whether the extra bytes of all depots together are below their bound. Without the
+// bound, a program whose sizes change with its phases keeps up to 1 MiB of free blocks in each class
+// that it no longer uses. CommittedNow takes a lock, so hasExtra avoids it.
+func (h *Heap) hasExtra() bool {
 	const (
 		least = 1 << 20 // the bound of one class: depotBytes
 		share = 32      // part of the committed bytes
 	)
-	return int64(max(least, h.pages.CommittedNow()/share))
+	extra := h.extra.Load()
+	return extra < least || extra < int64(h.pages.CommittedNow()/share)
 }
 
-// groupShare returns a group's share of n, rounded up.
-func (h *Heap) groupShare(n int) int {
+// homeShare returns a home's share of n, rounded up.
+func (h *Heap) homeShare(n int) int {
 	return (n + len(h.depots) - 1) >> bits.Len(uint(len(h.depots)-1))
 }
 
-// fetch returns a magazine with at least one free block.
-func (d *depot) fetch(h *Heap) (*magazine, error) {
+// fetch returns a magazine with at least one free block, for a home.
+func (d *depot) fetch(h *Heap, home int) (*magazine, error) {
 	if m := d.pop(h); m != nil {
 		return m, nil
 	}
@@ -322,7 +393,7 @@ func (d *depot) fetch(h *Heap) (*magazine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.central[d.class].fill(h, m); err != nil {
+	if err := h.central[d.class].fill(h, m, home); err != nil {
 		d.discard(h, m)
 		return nil, err
 	}
@@ -364,7 +435,7 @@ func (d *depot) newMagazine(h *Heap) (*magazine, error) {
 
 // discard keeps an empty magazine for newMagazine, or frees it.
 func (d *depot) discard(h *Heap, m *magazine) {
-	if int(d.empty.n) < max(h.groupShare(leastEmpty), h.mostMagazines(d.class)-int(d.stocked.n)) {
+	if int(d.empty.n) < d.mostEmpty(h) {
 		d.empty.push(m)
 	} else {
 		d.freeMagazine(h, m)

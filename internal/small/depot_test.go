@@ -15,40 +15,40 @@ var class64 uint8
 
 func init() { class64 = ClassFor(64, 1) } // after that of class.go
 
-// groups gives the machines of a test n groups. The exchanges that follow are of group 0.
-func groups(t testing.TB, n int) {
-	t.Cleanup(SetGroups(n, func(int) int { return 0 }))
+// homes gives the machines of a test n homes. The exchanges that follow are of home 0.
+func homes(t testing.TB, n int) {
+	t.Cleanup(SetHomes(n, func(int) int { return 0 }))
 }
 
-// workIn makes the following exchanges a group's.
-func workIn(group int) { groupOf = func(int) int { return group } }
+// workIn makes the following exchanges a home's.
+func workIn(home int) { homeOf = func(int) int { return home } }
 
-// newGroups returns the only processor of a machine with n groups.
-func newGroups(t testing.TB, n int) *processor {
-	groups(t, n)
+// newHomes returns the only processor of a machine with n homes.
+func newHomes(t testing.TB, n int) *processor {
+	homes(t, n)
 	return newProcessor(t)
 }
 
-// burst allocates blocks, and frees the given number of magazines of them in each of the groups.
-func (p *processor) burst(t testing.TB, magazines int, groups ...int) {
+// burst allocates blocks, and frees the given number of magazines of them in each of the homes.
+func (p *processor) burst(t testing.TB, magazines int, homes ...int) {
 	t.Helper()
 	var live [][]byte
-	for range len(groups) * magazines * maxBatch {
+	for range len(homes) * magazines * maxBatch {
 		live = append(live, p.alloc(t, 64))
 	}
 	for i, b := range live {
-		workIn(groups[i/magazines/maxBatch])
+		workIn(homes[i/magazines/maxBatch])
 		p.free(b)
 	}
 }
 
 // Depots keep few magazines, with blocks or without, and none after Shrink. The depots of several
-// groups together keep no more than one would, also if one group does all the work.
+// homes together keep no more than one would, also if one home does all the work.
 func TestMagazinesAreBounded(t *testing.T) {
 	for _, n := range []int{1, 4} {
 		for limit, most := range map[int]int{0: 128, 64 << 20: max(leastStocked, 8)} { // 8 KiB each
-			t.Run(fmt.Sprintf("groups=%d/limit=%d", n, limit), func(t *testing.T) {
-				groups(t, n)
+			t.Run(fmt.Sprintf("homes=%d/limit=%d", n, limit), func(t *testing.T) {
+				homes(t, n)
 				testMagazines(t, newMachine(t, pages.Options{MaxBytes: limit}, most+leastEmpty+1), most)
 			})
 		}
@@ -99,12 +99,12 @@ func TestMostMagazines(t *testing.T) {
 	was := leastStocked
 	t.Cleanup(func() { leastStocked = was })
 	leastStocked = 4
-	for _, tt := range []struct{ groups, limit, size, most int }{
-		{1, 0, 64, 128}, {4, 0, 64, 32}, // as many, of 8 KiB each
-		{1, 0, 1024, 32}, {4, 0, 1024, 8}, // 1 MiB of blocks
-		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 1024, 1}, // leastStocked, rounded up for each group
+	for _, tt := range []struct{ homes, limit, size, most int }{
+		{1, 0, 64, 128}, {4, 0, 64, 128}, // of 8 KiB each
+		{1, 0, 1024, 32}, {4, 0, 1024, 32}, // 1 MiB of blocks
+		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 4096, 2}, {8, 16 << 20, 1024, 1}, // leastStocked, rounded up for each home
 	} {
-		groups(t, tt.groups)
+		homes(t, tt.homes)
 		if got := newMachine(t, pages.Options{MaxBytes: tt.limit}, 0).mostMagazines(ClassFor(tt.size, 1)); got != tt.most {
 			t.Errorf("%+v: %d", tt, got)
 		}
@@ -115,11 +115,11 @@ func TestMostMagazines(t *testing.T) {
 // keeps few of them for the next time.
 func TestDepotsShareTheirRoom(t *testing.T) {
 	for _, tt := range []struct {
-		groups    int
+		homes     int
 		committed uintptr
 		most      int
 	}{{1, 1, 1 << 20}, {4, 1, 1 << 20}, {1, 128 << 20, 4 << 20}} {
-		p := newGroups(t, tt.groups)
+		p := newHomes(t, tt.homes)
 		m := p.m
 		if _, err := m.below.AllocBlock(tt.committed, 1, false); err != nil {
 			t.Fatal(err)
@@ -138,12 +138,12 @@ func TestDepotsShareTheirRoom(t *testing.T) {
 		for _, size := range sizes {
 			class := ClassFor(size, 1)
 			stocked, _ := m.magazines(class)
-			if stocked < m.groupShare(leastStocked) {
+			if stocked < m.homeShare(leastStocked) {
 				t.Errorf("%+v: %d magazines of %d bytes", tt, stocked, size)
 			}
 			bytes := int(classes[class].batch) * size
 			kept += stocked * bytes
-			least += tt.groups * m.groupShare(leastStocked) * bytes
+			least += tt.homes * m.homeShare(leastStocked) * bytes
 		}
 		if kept < tt.most || kept > tt.most+tt.most/8+least+1<<20/8 {
 			t.Errorf("%+v: depots of %d bytes, and up to %d more", tt, kept, least)
@@ -151,45 +151,112 @@ func TestDepotsShareTheirRoom(t *testing.T) {
 	}
 }
 
-// Where no depot has a magazine, each group locks its own.
-func TestGroupsLockTheirOwnDepots(t *testing.T) {
-	m := newGroups(t, 4).m
-	for group := range 4 {
-		workIn(group)
-		for name, lock := range map[string]func(h *Heap, class uint8, slot int) *depot{
-			"Alloc": (*Heap).lockStocked, "Free": (*Heap).lockRoomy,
-		} {
-			d := lock(&m.Heap, class64, 0)
-			d.mu.Unlock()
-			if d != m.depot(class64, group) {
-				t.Errorf("%s of group %d locks another depot", name, group)
-			}
+// Where no depot has a magazine, each home locks its own.
+func TestHomesLockTheirOwnDepots(t *testing.T) {
+	m := newHomes(t, 4).m
+	for home := range 4 {
+		workIn(home)
+		d := m.lockStocked(class64, 0)
+		d.mu.Unlock()
+		if d != m.depot(class64, home) {
+			t.Errorf("home %d locks another depot", home)
 		}
 	}
 }
 
-// Blocks that one group has freed are allocated in another one before spans are asked, wherever
-// they are.
-func TestBlocksComeFromOtherGroups(t *testing.T) {
-	p := newGroups(t, 8)
+// Blocks that one home has freed are allocated in another one before it adds a span, wherever they
+// are, until they are few.
+func TestBlocksComeFromOtherHomes(t *testing.T) {
+	p := newHomes(t, 8)
 	c := &p.m.central[class64]
 	for from := range 8 {
 		p.burst(t, 8, from)
 		stocked, _ := p.m.magazines(class64)
-		out := c.out
+		spans, n := c.spans, stocked
 		workIn(7 - from)
-		for n := stocked; n > 0 && c.out <= out; n, _ = p.m.magazines(class64) {
+		for n > 0 && c.spans == spans {
 			p.alloc(t, 64)
+			n, _ = p.m.magazines(class64)
 		}
-		if stocked < 4 || c.out > out {
-			t.Errorf("from group %d: %d magazines; %d blocks left their spans", from, stocked, c.out-out)
+		if stocked < 4 || n*maxBatch > spans*int(classes[class64].blocks)/32 {
+			t.Errorf("from home %d: %d magazines, and %d when a span was added", from, stocked, n)
 		}
 	}
 }
 
-// A depot that had magazines when a group without any looked into it is empty once it is locked.
+// A home that has no blocks adopts a span of another home if half of it is free. It leaves one with
+// fewer free blocks alone while blocks are scarce, and then borrows from it.
+func TestHomesAdoptAndBorrowSpans(t *testing.T) {
+	for _, tt := range []struct {
+		live, spans int // blocks live of home 0; full spans besides
+		home, added int
+	}{
+		{128, 0, 1, 0}, {256, 0, 1, 0}, // of 512
+		{384, 0, 0, 0}, // borrowed
+		{384, 7, 0, 1}, // 128 blocks are a 32nd
+	} {
+		p := newHomes(t, 2)
+		c := &p.m.central[class64]
+		for range tt.live + 512*tt.spans {
+			p.alloc(t, 64)
+		}
+		before := c.spans
+		s := spanPtr(c.partial[0].Head)
+		workIn(1)
+		p.m.flush()
+		b := p.alloc(t, 64)
+		if got := int(s.home.Load()); got != tt.home || c.spans-before != tt.added || (SpanAt(AddrOf(b)) == s) != (tt.added == 0) {
+			t.Errorf("%+v: home %d, %d spans added", tt, got, c.spans-before)
+		}
+	}
+}
+
+// Blocks of another home leave a magazine that a cache gives up: all of them alone if half of the
+// sample is theirs, and with the magazine if most are and their home has no magazine.
+func TestBlocksGoHome(t *testing.T) {
+	for _, tt := range []struct{ foreign, has, stay, sent int }{
+		{0, 0, 128, 0}, {32, 0, 128, 0}, {64, 0, 64, 0}, {64, 1, 64, 0},
+		{96, 0, 0, 128}, {128, 0, 0, 128}, {128, 1, 128, 0},
+	} {
+		p := newHomes(t, 2)
+		h, c, d, other := &p.m.Heap, &p.m.central[class64], p.m.depot(class64, 0), p.m.depot(class64, 1)
+		take := func(home int) *magazine {
+			m, err := d.newMagazine(h)
+			if err == nil {
+				err = c.grow(h, home)
+			}
+			if err == nil {
+				err = c.fill(h, m, home)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		for range tt.has {
+			other.keep(h, take(1))
+		}
+		m, theirs := take(0), take(1)
+		c.restore(h, m.entries(uintptr(tt.foreign)))
+		copy(m.entries(uintptr(tt.foreign)), theirs.entries(maxBatch))
+		copy(theirs.entries(maxBatch), theirs.entries(maxBatch)[tt.foreign:])
+		theirs.n -= uintptr(tt.foreign)
+		d.flush(h, theirs)
+
+		kept, stay := d.sendHome(h, m, 0), 0
+		if kept != nil {
+			stay = int(kept.n)
+			d.flush(h, kept)
+		}
+		if sent := int(other.stocked.blocks) - tt.has*maxBatch; stay != tt.stay || sent != tt.sent {
+			t.Errorf("%+v: %d stay, and %d are sent", tt, stay, sent)
+		}
+	}
+}
+
+// A depot that had magazines when a home without any looked into it is empty once it is locked.
 func TestDepotBecomesEmptyUnderTheLook(t *testing.T) {
-	p := newGroups(t, 4)
+	p := newHomes(t, 4)
 	m := p.m
 	p.burst(t, 6, 1, 2)
 	workIn(0)
@@ -203,40 +270,11 @@ func TestDepotBecomesEmptyUnderTheLook(t *testing.T) {
 		}
 	}
 	defer func() { onDepot = nil }()
-	for i := 0; i <= 2*maxBatch && one.stocked.n > 0; i++ { // the cache has two magazines
+	for i := 0; i < 5000 && one.stocked.n > 0; i++ { // past the spans of the home
 		p.alloc(t, 64)
 	}
 	if n := next.stocked.n; n != last-1 {
 		t.Errorf("%d magazines of %d are left in the next depot", n, last)
-	}
-}
-
-// A depot that had room when the other one had none has none itself once it is locked.
-func TestDepotBecomesFullUnderTheLook(t *testing.T) {
-	p := newGroups(t, 2)
-	m := p.m
-	most := int32(m.mostMagazines(class64))
-	one, other := m.depot(class64, 0), m.depot(class64, 1)
-	fills := 0
-	onDepot = func(d *depot, lock bool) {
-		if d != other || !lock {
-			return
-		}
-		for fills++; other.stocked.n < most; {
-			magazine, err := other.newMagazine(&m.Heap)
-			if err == nil {
-				err = m.central[class64].fill(&m.Heap, magazine)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			other.keep(&m.Heap, magazine)
-		}
-	}
-	defer func() { onDepot = nil }()
-	p.burst(t, 2*int(most), 0)
-	if fills != 1 || one.stocked.n != most || other.stocked.n != most {
-		t.Errorf("filled %d times; %d and %d magazines, want %d", fills, one.stocked.n, other.stocked.n, most)
 	}
 }
 
@@ -255,9 +293,9 @@ func TestDrainsAndCountsLockAllDepots(t *testing.T) {
 		"Tick":    {func(m *machine) { m.Tick() }, "(*depot).tick", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newGroups(t, 4)
+			p := newHomes(t, 4)
 			m := p.m
-			p.burst(t, 6, 0, 2) // so nothing is in the last group
+			p.burst(t, 6, 0, 2) // so nothing is in the last home
 			m.Flush(p.cache, 0)
 			m.depot(class64, 3).mu.Lock()
 			done := make(chan bool, 1)
@@ -277,7 +315,7 @@ func TestDrainsAndCountsLockAllDepots(t *testing.T) {
 
 // While a class is counted, no block moves between a depot and the spans.
 func TestHoldingKeepsDepotsLocked(t *testing.T) {
-	m := newGroups(t, 4).m
+	m := newHomes(t, 4).m
 	c, last := &m.central[class64], m.depot(class64, 3)
 	c.mu.Lock()
 	done := make(chan bool, 1)
@@ -293,9 +331,9 @@ func TestHoldingKeepsDepotsLocked(t *testing.T) {
 	<-done
 }
 
-// Calls of all groups are counted. A misuse is not counted as a free.
-func TestCallsOfAllGroupsAreCounted(t *testing.T) {
-	p := newGroups(t, 2)
+// Calls of all homes are counted. A misuse is not counted as a free.
+func TestCallsOfAllHomesAreCounted(t *testing.T) {
+	p := newHomes(t, 2)
 	b := p.alloc(t, 100)
 	class, _ := entryOf(b)
 	wrong := p.freeToDepot(b[:99])
@@ -308,26 +346,25 @@ func TestCallsOfAllGroupsAreCounted(t *testing.T) {
 	}
 }
 
-// Groups do not write to each other's cache lines, and no class to another's.
+// Homes do not write to each other's cache lines, and no class to another's.
 func TestDepotsHaveCacheLines(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("depots are smaller with words of 32 bits")
 	}
 	for n := 1; n <= 64; n *= 2 {
-		groups(t, n)
+		homes(t, n)
 		if m := newMachine(t, pages.Options{}, 0); unsafe.Sizeof(depot{}) != 64 || uintptr(unsafe.Pointer(&m.depots[0]))%64 != 0 {
-			t.Errorf("%d groups: depots of %d bytes begin at %p", n, unsafe.Sizeof(depot{}), &m.depots[0])
+			t.Errorf("%d homes: depots of %d bytes begin at %p", n, unsafe.Sizeof(depot{}), &m.depots[0])
 		}
 	}
 }
 
-func TestGroupsOf(t *testing.T) {
-	for _, tt := range []struct{ processors, groups int }{
-		{1, 1}, {8, 1}, {15, 1}, // as few as share a lock well
-		{16, 2}, {31, 2}, {32, 4}, {64, 8}, {96, 8}, {128, 16}, {1024, 128},
+func TestHomesOf(t *testing.T) {
+	for _, tt := range []struct{ processors, homes int }{
+		{1, 1}, {2, 2}, {3, 4}, {8, 8}, {15, 16}, {64, 64}, {65, 64}, {1024, 64},
 	} {
-		if got := groupsOf(tt.processors); got != tt.groups {
-			t.Errorf("%d processors: %d groups, want %d", tt.processors, got, tt.groups)
+		if got := homesOf(tt.processors); got != tt.homes {
+			t.Errorf("%d processors: %d homes, want %d", tt.processors, got, tt.homes)
 		}
 	}
 }
@@ -335,7 +372,7 @@ func TestGroupsOf(t *testing.T) {
 // A class that moves blocks keeps its magazines at a tick, except for those that no cache has taken
 // since the last one. A class at rest returns all of them, and rests again after it has moved.
 func TestTicksReturnWhatNobodyTakes(t *testing.T) {
-	p := newGroups(t, 1)
+	p := newHomes(t, 1)
 	m, d := p.m, p.m.depot(class64, 0)
 	c := &m.central[class64]
 	live := make([][]byte, 5000)

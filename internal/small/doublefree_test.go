@@ -189,7 +189,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		n := 1 << (seed % 3)
-		undo := SetGroups(n, func(int) int { return r.IntN(n) })
+		undo := SetHomes(n, func(int) int { return r.IntN(n) })
 		m := newMachine(t, pages.Options{}, 2)
 		sizes := []int{8, 16, 100, 1000, 9000, 30000}[r.IntN(4):]
 		var live [][]byte

@@ -3,7 +3,7 @@
 //	Magazines -> depot -> central -> Span -> package pages
 //
 // Free blocks are kept in magazines. Each processor has two magazines of each class in its cache.
-// Each group of processors has more in its depots, one for each class. A central has the spans of a
+// Each home, usually a processor, has more in its depots, one for each class. A central has the spans of a
 // class, and fills magazines from them.
 //
 //	class     a block size, to which small requests are rounded up
@@ -13,7 +13,7 @@
 //	entry     two addresses: a free block's and its status's
 //	magazine  a stack of entries of one class, for up to a batch of blocks
 //	cache     what package heap keeps for a processor: its Magazines, and large blocks
-//	depot     the magazines of a class and a group of processors that no cache has
+//	depot     the magazines of a class and a home that no cache has
 //	central   the spans of a class (a central free list)
 //	limbo     the statuses of freed spans, kept while an entry may still point to one
 //	hole      system pages inside a span, given back while all blocks in them are free
@@ -52,7 +52,7 @@ type Heap struct {
 	mapID   uint64 // the heap's number in page words, shifted to its place there
 	limbo   limbo
 	extra   atomic.Int64 // bytes of the depots: see depot.extra
-	depots  []depots     // by group of processors
+	depots  []depots     // by home
 	central [NumClasses]central
 }
 
@@ -60,9 +60,10 @@ type Heap struct {
 func (h *Heap) Init(p *pages.Heap) {
 	h.pages = p
 	h.mapID = newMapID()
-	h.depots = make([]depots, numGroups())
+	h.depots = make([]depots, numHomes())
 	for i := range h.central {
 		h.central[i].class = uint8(i)
+		h.central[i].partial = make([]spanList, len(h.depots))
 		for j := range h.depots {
 			h.depots[j][i].class = uint8(i)
 		}
@@ -121,7 +122,7 @@ func (h *Heap) SetSize(b []byte, size int) bool {
 }
 
 // Flush returns the blocks in c to their spans and clears c, whose cache has left its slot. The
-// magazines go to the depots of the group of slot, or are freed.
+// magazines go to the depots of the home of slot, or are freed.
 func (h *Heap) Flush(c *Magazines, slot int) {
 	for i := range c.tops {
 		class := uint8(i)
@@ -129,7 +130,7 @@ func (h *Heap) Flush(c *Magazines, slot int) {
 		if m == nil {
 			continue
 		}
-		d := h.depot(class, groupOf(slot))
+		d := h.depot(class, h.homeOf(slot))
 		d.mu.Lock()
 		d.flush(h, m)
 		if spare := c.spare(class); spare != nil {

@@ -23,14 +23,20 @@ func (c *central) punch(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = false
-	at := c.partial.Head
-	if !vm.HolesReadZero || h.pages.HugePages {
-		at = 0
+	at, list := uintptr(0), 0
+	next := func() {
+		for ; at == 0 && list < len(c.partial); list++ {
+			at = c.partial[list].Head
+		}
+	}
+	if vm.HolesReadZero && !h.pages.HugePages {
+		next()
 	}
 	released := c.released
 	for n := 1; at != 0 && !c.used && c.released == released; n++ {
 		s := spanPtr(at)
 		at = s.Next
+		next()
 		if !s.punched {
 			s.punched = true
 			c.punchSpan(s)

@@ -89,7 +89,7 @@ func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 			p.free(b)
 		}
 		p.m.restore()
-		calls, spans := 0, c.partial.Length()
+		calls, spans := 0, c.partials()
 		restore := vm.SetFault(func(op vm.Op) error { // c's lock is held
 			if op == vm.OpDecommit {
 				calls++

@@ -109,6 +109,6 @@ func (c *central) markLiveAgain(s *Span) {
 		c.empty--
 	}
 	if before < uint32(blocks) && s.out == uint32(blocks) {
-		c.partial.Remove(&s.Span)
+		c.remove(s)
 	}
 }

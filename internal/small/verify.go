@@ -86,7 +86,7 @@ func (v *Verification) Run(s *Span) error {
 	if err := v.h.verifySpan(s, s.class); err != nil {
 		return err
 	}
-	if on := v.h.central[s.class].partial.Contains(&s.Span); on != partial {
+	if on := v.h.central[s.class].partial[s.home.Load()].Contains(&s.Span); on != partial {
 		return fmt.Errorf("span %#x with %d of %d blocks out: on the list: %v", s.Base, s.out, class.blocks, on)
 	}
 	for i := range class.blocks {
@@ -135,7 +135,7 @@ func (h *Heap) verifySpan(s *Span, class uint8) error {
 	blocks := classes[class].blocks
 	free := s.free.Count(0, blocks)
 	if s.Kind != pages.BlockRun || s.class != class || s.Owner != h.pages.ID || free+uintptr(s.out) != blocks || SpanAt(s.Base) != s {
-		return fmt.Errorf("class %d: %d of %d blocks are free in span %+v", class, free, blocks, *s)
+		return fmt.Errorf("class %d: %d of %d blocks are free in span %+v", class, free, blocks, s)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (v *Verification) End() error {
 		if err := c.verify(h); err != nil {
 			return err
 		}
-		if got, want := (classTally{c.out, c.holes, c.spans, c.partial.Length(), c.empty}), v.classes[i]; got != want {
+		if got, want := (classTally{c.out, c.holes, c.spans, c.partials(), c.empty}), v.classes[i]; got != want {
 			return fmt.Errorf("class %d counts %+v, and has %+v", i, got, want)
 		}
 		blocks := 0
@@ -175,17 +175,31 @@ func (c *central) verify(h *Heap) error {
 	if c.empty > c.spans {
 		return fmt.Errorf("class %d: %d of %d spans empty", c.class, c.empty, c.spans)
 	}
-	for at := c.partial.Head; at != 0; {
-		s := spanPtr(at)
-		if err := h.verifySpan(s, c.class); err != nil {
-			return err
+	for home := range c.partial {
+		l := &c.partial[home]
+		if l.Length() != int(l.n.Load()) {
+			return fmt.Errorf("class %d: %d spans at home in %d, counted %d", c.class, l.Length(), home, l.n.Load())
 		}
-		if uintptr(s.out) == classes[c.class].blocks {
-			return fmt.Errorf("class %d: span %#x has no free block and is on the list", c.class, s.Base)
+		for at := l.Head; at != 0; {
+			s := spanPtr(at)
+			if err := h.verifySpan(s, c.class); err != nil {
+				return err
+			}
+			if uintptr(s.out) == classes[c.class].blocks || int(s.home.Load()) != home {
+				return fmt.Errorf("class %d: span %#x with %d of %d blocks out and home %d is on the list of %d", c.class, s.Base, s.out, classes[c.class].blocks, s.home.Load(), home)
+			}
+			at = s.Next
 		}
-		at = s.Next
 	}
 	return nil
+}
+
+// partials returns the number of partial spans.
+func (c *central) partials() (n int) {
+	for i := range c.partial {
+		n += c.partial[i].Length()
+	}
+	return n
 }
 
 func (d *depot) verify(h *Heap) error {
@@ -197,7 +211,7 @@ func (d *depot) verify(h *Heap) error {
 	if n != d.stocked.n || n != d.length.Load() || blocks != d.stocked.blocks {
 		return fmt.Errorf("class %d: %d blocks in %d magazines, counted %+v of length %d", d.class, blocks, n, d.stocked, d.length.Load())
 	}
-	if most := h.mostMagazines(d.class); int(d.stocked.n) > most || int(d.empty.n) > max(most-int(d.stocked.n), h.groupShare(leastEmpty)) {
+	if most := h.mostMagazines(d.class); int(d.stocked.n) > most || int(d.empty.n) > d.mostEmpty(h) {
 		return fmt.Errorf("class %d: %d magazines with blocks and %d without, want %d at most", d.class, d.stocked.n, d.empty.n, most)
 	}
 	return nil
