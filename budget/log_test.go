@@ -241,6 +241,11 @@ func TestLevelsOfAccountsAreLogged(t *testing.T) {
 		l.want(t)
 		top.Free(c)
 		top.Trim()
+		time.Sleep(fallTime / 2)
+		c = mustAlloc(t, top, 53<<20) // ends this fall, and not the look at it
+		l.want(t)
+		top.Free(c)
+		top.Trim()
 		time.Sleep(fallTime - 1)
 		l.want(t)
 		time.Sleep(1)
