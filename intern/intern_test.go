@@ -8,6 +8,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
@@ -156,4 +157,23 @@ func TestPanics(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Strings with one hash that differ in one byte are different strings.
+func TestEachByteCounts(t *testing.T) {
+	for n := range 40 {
+		s := New(alloctest.New(t), nil)
+		s.hash = func(hash.Seed, string) uint64 { return 0 }
+		b := make([]byte, n)
+		for at := range n + 1 {
+			if at < n {
+				b[at] = 1
+			}
+			if id, err := s.InternBytes(b); err != nil || int(id) != at {
+				t.Errorf("%d bytes that differ in byte %d: %d, %v", n, at, id, err)
+			}
+			clear(b)
+		}
+		s.Close()
+	}
 }
