@@ -414,3 +414,32 @@ func TestTicksReturnWhatNobodyTakes(t *testing.T) {
 	rest()
 	freeAll()
 }
+
+// FreeToDepot reads and writes the status of the block while it holds the slot, so that no drain
+// frees the status meanwhile.
+func TestFreeHoldsTheSlotForTheStatus(t *testing.T) {
+	p := newProcessor(t)
+	b := p.alloc(t, 64)
+	class, e := entryOf(b)
+	s := &statusSlots{processor: p, status: StatusAt(e.Status)}
+	if !p.m.FreeToDepot(s, class, p.slot, b) || s.seen[0] != 64 || s.seen[1] != FreeDirty {
+		t.Errorf("the status at Hold and Leave: %#x", s.seen)
+	}
+}
+
+// statusSlots notes a status at each Hold and Leave.
+type statusSlots struct {
+	*processor
+	status *uint16
+	seen   []uint16
+}
+
+func (s *statusSlots) Hold() (int, *Magazines) {
+	s.seen = append(s.seen, *s.status)
+	return s.processor.Hold()
+}
+
+func (s *statusSlots) Leave(slot int) {
+	s.seen = append(s.seen, *s.status)
+	s.processor.Leave(slot)
+}
