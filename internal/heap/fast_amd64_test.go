@@ -372,22 +372,53 @@ func TestAssemblyClaimsRunsAtomically(t *testing.T) {
 	}
 }
 
-// A nil Heap panics, also for blocks of another heap: a fault in the assembly would end the process.
+// A nil Heap and a zero one panic, also for blocks of another heap: a fault in the assembly would
+// end the process.
 func TestAssemblyRefusesANilHeap(t *testing.T) {
-	h := newHeap(t, Options{})
+	other := newHeap(t, Options{})
 	for _, f := range []*functions{&idle, &counting} {
-		for _, size := range []int{64, 64 << 10} {
-			b := alloc(t, h, size)
-			for name, call := range map[string]func(){
-				"alloc":       func() { f.alloc(nil, size, 8, false) },
-				"free":        func() { f.free(nil, b) },
-				"freePointer": func() { f.freePointer(nil, unsafe.Pointer(&b[0])) },
-			} {
-				if got := panicOf(call); !strings.Contains(got, "nil pointer") {
-					t.Errorf("%s of %d bytes: panic %q", name, size, got)
+		for h, want := range map[*Heap]string{nil: "nil pointer", new(Heap): "zero value"} {
+			for _, size := range []int{64, 64 << 10} {
+				b := alloc(t, other, size)
+				for name, call := range map[string]func(){
+					"alloc":       func() { f.alloc(h, size, 8, false) },
+					"free":        func() { f.free(h, b) },
+					"freePointer": func() { f.freePointer(h, unsafe.Pointer(&b[0])) },
+				} {
+					if got := panicOf(call); !strings.Contains(got, want) {
+						t.Errorf("%s of %d bytes: panic %q, want %q", name, size, got, want)
+					}
 				}
+				other.Free(b)
 			}
-			h.Free(b)
+		}
+	}
+}
+
+// The assembly serves blocks of each class, and of the largest alignment.
+func TestAssemblyServesEachClass(t *testing.T) {
+	if !pin.AssemblyRuns() {
+		t.Skip("there is no assembly")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the heap has one cache
+	h := newHeap(t, Options{Decay: never})
+	for class := range small.NumClasses - 1 {
+		size := small.ClassSize(uint8(class + 1))
+		for range 2 { // the first block makes the cache
+			h.Free(alloc(t, h, size))
+		}
+		calls, resume := stopInGo()
+		for align := 1; align <= small.MaxAlign; align *= 2 {
+			if small.ClassOf(size, align) == uint8(class+1) {
+				b, _ := idle.alloc(h, size, align, false)
+				idle.free(h, b)
+				b, _ = idle.alloc(h, size, align, false)
+				idle.freePointer(h, unsafe.Pointer(unsafe.SliceData(b)))
+			}
+		}
+		resume()
+		if *calls != 0 {
+			t.Errorf("%d calls for %d bytes went on in Go", *calls, size)
 		}
 	}
 }
