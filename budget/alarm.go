@@ -6,7 +6,7 @@
 // next round is due after tickTime. Each round that freed no off-heap memory doubles this pause, up
 // to a second.
 //
-// crossing.go is the same for the level of one account, which each charge may change. Budget.Stop
+// crossing.go does the same for the level of one account, which each charge may change. Budget.Stop
 // ends the rounds of the alarm.
 
 package budget
@@ -17,7 +17,7 @@ import (
 	"github.com/freehold-go/freehold/budget/internal/pressure"
 )
 
-// roundTime is the time between two rounds.
+// roundTime is the time between two rounds, unless the process is at its limit.
 const roundTime = time.Second
 
 // alarm is the pressure and the rounds about it.

@@ -1,9 +1,9 @@
 // Crossing: the rounds of an account that is short of memory, and the lines about its level.
 //
-// The level of an account is by its own limits. The level of the budget is alarm.go's. The
-// process's account has a leader, the budget (payer.go). It has neither rounds nor lines of its
-// own: Changed and noteLine leave them to the alarm. Account.Close ends the rounds and lines of
-// other accounts.
+// The level of an account follows from its own limits. alarm.go has the level of the budget. The
+// process's account has a leader, the budget (payer.go). It has neither rounds nor lines of its own:
+// Changed and noteLine leave them to the alarm. Account.Close ends the rounds and lines of other
+// accounts.
 //
 // The charge that crosses a limit wakes a round, in a goroutine of its own. A round trims the heaps
 // and calls the functions of OnPressure. Another one follows every second until the level is Calm.

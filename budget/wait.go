@@ -13,7 +13,7 @@
 //     the headroom is used up, and else by degrees.
 //  3. The goroutine collects again and again. Between two collections it sleeps for as long as the
 //     last one took. waitTable (step.go) has the longest wait for each part of the headroom that
-//     plan.over uses up. There is no wait if plan.excess is small.
+//     plan.over uses up. There is no wait while plan.excess is at most plan.spare.
 //  4. If plan.excess has fallen by 1/worthShare at the end, the wait begins anew. Otherwise the
 //     goroutine goes on, and off-heap memory may grow by 1/growthShare of the headroom without
 //     another wait.
