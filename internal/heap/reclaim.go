@@ -65,8 +65,10 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 }
 
 // A heap that passes its watermark purges at most this part of its committed bytes, and at most
-// mostRelief: purged pages fault when they are used again.
+// mostRelief: purged pages fault when they are used again. After a relief, the caches fill again,
+// which may pass the watermark at once. So two reliefs are at least reliefCalls slow calls apart.
 const (
+	reliefCalls = 256
 	reliefShare = 8
 	mostRelief  = 2 << 20
 )
@@ -79,8 +81,8 @@ func (h *Heap) grown() {
 	pages.NoteGrowth()
 }
 
-// relieve gives memory back and raises the watermark. If another goroutine is giving memory back,
-// relieve leaves the watermark passed.
+// relieve gives memory back, unless it did so within reliefCalls, and raises the watermark. If
+// another goroutine is giving memory back, relieve leaves the watermark passed.
 func (h *Heap) relieve() {
 	if !h.pages.Scavenging.TryLock() {
 		return
@@ -90,12 +92,15 @@ func (h *Heap) relieve() {
 		return
 	}
 	before := h.pages.CommittedNow()
-	if h.cachesHoldMuch(growthHoard) {
-		h.pages.KeepSlabs(true)
-		h.caches.drain()
-		h.pages.KeepSlabs(false)
+	if c := h.count(); c.calls-h.relieved >= reliefCalls {
+		h.relieved = c.calls
+		if c.cachesHoldMuch(growthHoard) {
+			h.pages.KeepSlabs(true)
+			h.caches.drain()
+			h.pages.KeepSlabs(false)
+		}
+		h.pages.Purge(min(before/reliefShare, mostRelief) / pages.PageBytes)
 	}
-	h.pages.Purge(min(before/reliefShare, mostRelief) / pages.PageBytes)
 	h.pages.RaiseWatermark(before)
 }
 

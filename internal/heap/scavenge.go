@@ -40,7 +40,7 @@ func (h *Heap) tick() {
 	h.ticks++
 	busy := h.small.Tick()
 	cached := h.caches.exist() || h.small.LimboBytes() > 0
-	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.cachesHoldMuch(tickHoard)) {
+	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.count().cachesHoldMuch(tickHoard)) {
 		h.drained, cached = h.ticks, false
 		if busy {
 			h.caches.drain()
@@ -56,9 +56,8 @@ func (h *Heap) tick() {
 }
 
 // cachesHoldMuch reports whether a drain would free much: more than this part of the live bytes.
-func (h *Heap) cachesHoldMuch(share int) bool {
-	c := h.count()
-	return c.cached+c.empty > max(minHoard, c.live/share)
+func (n counts) cachesHoldMuch(share int) bool {
+	return n.cached+n.empty > max(minHoard, n.live/share)
 }
 
 // Purge gives back free pages, at most about the given number of bytes.

@@ -64,7 +64,7 @@ func TestTicksDrainLimboWithoutCaches(t *testing.T) {
 func TestSmallStockIsNoHoard(t *testing.T) {
 	h := newHeap(t, Options{})
 	h.Free(alloc(t, h, 100))
-	if n := h.count(); n.cached == 0 || n.cached > minHoard || h.cachesHoldMuch(tickHoard) {
+	if n := h.count(); n.cached == 0 || n.cached > minHoard || n.cachesHoldMuch(tickHoard) {
 		t.Errorf("%+v is a hoard", n)
 	}
 	for range 2 * ticksBetweenDrain {
