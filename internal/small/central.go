@@ -56,14 +56,14 @@ type spanList struct {
 
 // push puts s at the front of its home's list.
 func (c *central) push(s *Span) {
-	l := &c.partial[s.home.Load()]
+	l := &c.partial[s.home]
 	l.Push(&s.Span)
 	l.n.Add(1)
 }
 
 // remove takes s off its home's list.
 func (c *central) remove(s *Span) {
-	l := &c.partial[s.home.Load()]
+	l := &c.partial[s.home]
 	l.Remove(&s.Span)
 	l.n.Add(-1)
 }
@@ -109,7 +109,7 @@ func (c *central) next(home int, borrow bool) *Span {
 		s := spanPtr(at)
 		if uintptr(s.out)*2 <= classes[c.class].blocks {
 			c.remove(s)
-			s.home.Store(uint32(home))
+			s.home = uint32(home)
 			c.push(s)
 			return s
 		}
@@ -237,7 +237,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	if c.empty++; c.empty > 1 {
 		c.release(h, s)
 	} else {
-		l := &c.partial[s.home.Load()]
+		l := &c.partial[s.home]
 		l.Remove(&s.Span)
 		l.PushBack(&s.Span)
 	}
@@ -281,7 +281,7 @@ func (c *central) grow(h *Heap, home int) error {
 	}
 	*StatusAt(s.statusOf(class.blocks)) = FreeDirty
 	h.pages.PublishBlocks(run, s.pageWord(h.mapID), 1<<MapPageShift)
-	s.home.Store(uint32(home))
+	s.home = uint32(home)
 	c.push(s)
 	c.spans++
 	c.empty++

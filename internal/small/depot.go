@@ -290,13 +290,16 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 }
 
 // homeOf returns the home of the span of an entry. It returns otherwise if a double free has left
-// the entry without a span of the class.
+// the entry without a span of the class. It takes no lock: the span of another entry is not freed,
+// and its home is only a hint.
+//
+//go:norace
 func (d *depot) homeOf(e Entry, otherwise int) int {
 	s := SpanAt(e.Addr)
 	if s == nil || s.Kind != pages.BlockRun || s.class != d.class {
 		return otherwise
 	}
-	return int(s.home.Load())
+	return int(s.home)
 }
 
 // begin notes that a cache is about to move blocks.

@@ -205,7 +205,7 @@ func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 		workIn(1)
 		p.m.flush()
 		b := p.alloc(t, 64)
-		if got := int(s.home.Load()); got != tt.home || c.spans-before != tt.added || (SpanAt(AddrOf(b)) == s) != (tt.added == 0) {
+		if got := int(s.home); got != tt.home || c.spans-before != tt.added || (SpanAt(AddrOf(b)) == s) != (tt.added == 0) {
 			t.Errorf("%+v: home %d, %d spans added", tt, got, c.spans-before)
 		}
 	}

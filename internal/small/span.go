@@ -62,11 +62,11 @@ import (
 // lock use them. central's mu guards the rest.
 type Span struct {
 	pages.Span
-	statuses uintptr       // address of the statuses, [blocks+1]uint16
-	free     pages.Bitmap  // the blocks that are free in the span
-	out      uint32        // blocks not free in the span: live or in a magazine
-	holes    uint32        // bytes of free blocks given back to the system
-	home     atomic.Uint32 // of its statuses: see central.go; a hint for readers without mu
+	statuses uintptr      // address of the statuses, [blocks+1]uint16
+	free     pages.Bitmap // the blocks that are free in the span
+	out      uint32       // blocks not free in the span: live or in a magazine
+	holes    uint32       // bytes of free blocks given back to the system
+	home     uint32       // see central.go
 	class    uint8
 	punched  bool // no block has moved since holes were made
 }

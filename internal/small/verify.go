@@ -86,7 +86,7 @@ func (v *Verification) Run(s *Span) error {
 	if err := v.h.verifySpan(s, s.class); err != nil {
 		return err
 	}
-	if on := v.h.central[s.class].partial[s.home.Load()].Contains(&s.Span); on != partial {
+	if on := v.h.central[s.class].partial[s.home].Contains(&s.Span); on != partial {
 		return fmt.Errorf("span %#x with %d of %d blocks out: on the list: %v", s.Base, s.out, class.blocks, on)
 	}
 	for i := range class.blocks {
@@ -185,8 +185,8 @@ func (c *central) verify(h *Heap) error {
 			if err := h.verifySpan(s, c.class); err != nil {
 				return err
 			}
-			if uintptr(s.out) == classes[c.class].blocks || int(s.home.Load()) != home {
-				return fmt.Errorf("class %d: span %#x with %d of %d blocks out and home %d is on the list of %d", c.class, s.Base, s.out, classes[c.class].blocks, s.home.Load(), home)
+			if uintptr(s.out) == classes[c.class].blocks || int(s.home) != home {
+				return fmt.Errorf("class %d: span %#x with %d of %d blocks out and home %d is on the list of %d", c.class, s.Base, s.out, classes[c.class].blocks, s.home, home)
 			}
 			at = s.Next
 		}
