@@ -71,8 +71,8 @@ type batch struct {
 
 const batchKeys = 16
 
-// start searches the homes of up to batchKeys keys. The processor overlaps the loads of their
-// slots.
+// start searches the homes of up to batchKeys keys. A probe has so many instructions that the
+// processor overlaps only a few; therefore the lines of all are loaded ahead.
 func (m *Map[K, V]) start(b *batch, keys []K) {
 	for i := range keys {
 		if isShort[K]() && m.short {
@@ -80,6 +80,7 @@ func (m *Map[K, V]) start(b *batch, keys []K) {
 		} else {
 			b.hashes[i] = hashOf(&m.hash, &keys[i])
 		}
+		b.read |= loadAhead(&m.core, b.hashes[i])
 	}
 	for i := range keys {
 		b.keys[i], b.slots[i], _ = probe(&m.core, b.hashes[i])

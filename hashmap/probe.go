@@ -35,3 +35,10 @@ func wordInGo(c *core, k uint64) (key, slot, tags uintptr, h uint64) {
 	}
 	return key, slot, tags, h
 }
+
+// aheadInGo, as loadAhead, begins to load the lines that a probe reads. Callers keep the result, so
+// that the compiler keeps the load.
+func aheadInGo(c *core, h uint64) byte {
+	t := c.tableOf(h)
+	return *(*byte)(t.tags(t.home(h)))
+}

@@ -12,10 +12,13 @@ func entries() *uintptr
 type probes struct {
 	probe func(c *core, h uint64) (key, slot, tags uintptr)
 	word  func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
+	ahead func(c *core, h uint64) byte
 }
 
-var assembly = pin.Assembly(probes{probeInGo, wordInGo}, entries())
+var assembly = pin.Assembly(probes{probeInGo, wordInGo, aheadInGo}, entries())
 
 func probe(c *core, h uint64) (key, slot, tags uintptr) { return assembly.probe(c, h) }
 
 func probeWord(c *core, k uint64) (key, slot, tags uintptr, h uint64) { return assembly.word(c, k) }
+
+func loadAhead(c *core, h uint64) byte { return assembly.ahead(c, h) }

@@ -11,11 +11,10 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// HOME searches the home of hash BX in the map SI. It sets BX to the tag, CX to the address of the
-// home's tags, R10 to that of its first key, R12 to the step between keys, DX to the number of the home,
-// DI to the table's address and R9 to its groups. R11 has a bit for each tag that matches, and the
-// flags tell whether one does.
-#define HOME \
+// LINE finds the home of hash BX in the map SI, and begins to load the line of its preferred quarter.
+// It sets CX to the address of the home's tags, R10 to that of its first key, R12 to the step between
+// keys, DX to the number of the home, DI to the table's address and R9 to its groups.
+#define LINE \
 	MOVBLZX core_shift(SI), CX \
 	MOVQ core_dir(SI), DI \
 	MOVQ BX, DX \
@@ -41,6 +40,14 @@
 	MOVQ (core_layout+layout_keyStep)(SI), R12 \
 	IMULQ R12, R11 \
 	PREFETCHT0 (R10)(R11*4) /* the first of quarterSlots slots */ \
+	MOVQ DX, CX \
+	SHLQ $4, CX /* groupSlots */ \
+	ADDQ DI, CX
+
+// HOME is LINE, and sets BX to the tag. R11 has a bit for each tag of the home that matches, and the
+// flags tell whether one does.
+#define HOME \
+	LINE \
 	SHRQ $const_tagShift, BX \
 	MOVBLZX BX, BX \
 	MOVL $2, R11 \
@@ -50,9 +57,6 @@
 	PUNPCKLBW X0, X0 \
 	PSHUFLW $0, X0, X0 \
 	PUNPCKLQDQ X0, X0 \
-	MOVQ DX, CX \
-	SHLQ $4, CX /* groupSlots */ \
-	ADDQ DI, CX \
 	MOVOU (CX), X1 \
 	PCMPEQB X0, X1 \
 	PMOVMSKB X1, R11 \
@@ -76,6 +80,7 @@ TEXT ·entries(SB), NOSPLIT, $0-8
 
 DATA functions<>+probes_probe(SB)/8, $probe<>(SB)
 DATA functions<>+probes_word(SB)/8, $word<>(SB)
+DATA functions<>+probes_ahead(SB)/8, $ahead<>(SB)
 GLOBL functions<>(SB), RODATA, $probes__size
 
 // func(c *core, h uint64) (key, slot, tags uintptr)
@@ -119,4 +124,12 @@ none:
 another:
 	MOVL  $const_further, AX
 	MOVQ  R13, DI
+	RET
+
+// func(c *core, h uint64) byte
+TEXT ahead<>(SB), NOSPLIT, $0-0
+	MOVQ AX, SI
+	LINE
+	PREFETCHT0 (CX)
+	XORL AX, AX
 	RET
