@@ -90,37 +90,6 @@ func (h *Heap) MapID() uint64 { return h.mapID }
 // has the number.
 func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
 
-// LiveEntry returns the entry of b, or the zero entry if b is not exactly a live small block of h.
-// The caller holds a slot, so no drain frees the status meanwhile.
-func (h *Heap) LiveEntry(b []byte) Entry {
-	addr := AddrOf(b)
-	s := SpanAt(addr)
-	if s == nil || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
-		return Entry{}
-	}
-	return s.entryOf(s.index(addr))
-}
-
-// freeEntry is LiveEntry, but also marks the block free.
-func (h *Heap) freeEntry(b []byte) Entry {
-	e := h.LiveEntry(b)
-	if e.Addr != 0 {
-		*StatusAt(e.Status) = FreeDirty
-	}
-	return e
-}
-
-// SetSize sets the size of b, a live small block of h. It reports false if b is not exactly one.
-// The caller holds a slot.
-func (h *Heap) SetSize(b []byte, size int) bool {
-	e := h.LiveEntry(b)
-	if e.Addr == 0 {
-		return false
-	}
-	*StatusAt(e.Status) = uint16(size)
-	return true
-}
-
 // Flush returns the blocks in c to their spans and clears c, whose cache has left its slot. The
 // magazines go to the depots of the home of slot, or are freed.
 func (h *Heap) Flush(c *Magazines, slot int) {

@@ -110,6 +110,37 @@ func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
 	return s.Base+i*s.Size == addr && uintptr(*StatusAt(s.statusOf(i))) == size
 }
 
+// LiveEntry returns the entry of b, or the zero entry if b is not exactly a live small block of h.
+// The caller holds a slot, so no drain frees the status meanwhile.
+func (h *Heap) LiveEntry(b []byte) Entry {
+	addr := AddrOf(b)
+	s := SpanAt(addr)
+	if s == nil || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
+		return Entry{}
+	}
+	return s.entryOf(s.index(addr))
+}
+
+// freeEntry is LiveEntry, but also marks the block free.
+func (h *Heap) freeEntry(b []byte) Entry {
+	e := h.LiveEntry(b)
+	if e.Addr != 0 {
+		*StatusAt(e.Status) = FreeDirty
+	}
+	return e
+}
+
+// SetSize sets the size of b, a live small block of h. It reports false if b is not exactly one.
+// The caller holds a slot.
+func (h *Heap) SetSize(b []byte, size int) bool {
+	e := h.LiveEntry(b)
+	if e.Addr == 0 {
+		return false
+	}
+	*StatusAt(e.Status) = uint16(size)
+	return true
+}
+
 // Status returns the address of the status of the block that contains addr. s is a block run that
 // contains addr. It has statusOf written out, so that isWatched of package heap is inlined.
 func (s *Span) Status(addr uintptr) *uint16 { return StatusAt(s.statuses + s.index(addr)*statusBytes) }
