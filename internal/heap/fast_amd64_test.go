@@ -382,6 +382,7 @@ func TestAssemblyRefusesANilHeap(t *testing.T) {
 				b := alloc(t, other, size)
 				for name, call := range map[string]func(){
 					"alloc":       func() { f.alloc(h, size, 8, false) },
+					"malloc":      func() { f.malloc(h, size) },
 					"free":        func() { f.free(h, b) },
 					"freePointer": func() { f.freePointer(h, unsafe.Pointer(&b[0])) },
 				} {
@@ -407,6 +408,7 @@ func TestAssemblyServesEachClass(t *testing.T) {
 		for range 2 { // the first block makes the cache
 			h.Free(alloc(t, h, size))
 		}
+		h.caches.Value(0).left = 1 << 40 // no sample is due
 		calls, resume := stopInGo()
 		for align := 1; align <= small.MaxAlign; align *= 2 {
 			if small.ClassOf(size, align) == uint8(class+1) {
@@ -416,12 +418,19 @@ func TestAssemblyServesEachClass(t *testing.T) {
 				idle.freePointer(h, unsafe.Pointer(unsafe.SliceData(b)))
 			}
 		}
+		if size%mallocAlign == 0 {
+			idle.freePointer(h, idle.malloc(h, size))
+			idle.freePointer(h, counting.malloc(h, size))
+		}
 		resume()
 		if *calls != 0 {
 			t.Errorf("%d calls for %d bytes went on in Go", *calls, size)
 		}
 	}
 }
+
+// Alloc and Malloc find the same classes while they count.
+func TestAssemblyFindsTheClass(t *testing.T) { findsTheClass(t, &counting) }
 
 // A processor whose slot would be the first beyond the table has none.
 func TestAssemblyEndsAtTheEndOfTheTable(t *testing.T) {
@@ -451,6 +460,8 @@ func TestAssemblyEndsAtTheEndOfTheTable(t *testing.T) {
 					*length = uint64(slot)
 					idle.alloc(h, 64, 8, false)
 					counting.alloc(h, 64, 8, false)
+					idle.malloc(h, 64)
+					counting.malloc(h, 64)
 					idle.free(h, live)
 					idle.freePointer(h, unsafe.Pointer(&live[0]))
 					*length = was
@@ -461,8 +472,8 @@ func TestAssemblyEndsAtTheEndOfTheTable(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if *calls != 4 {
-		t.Errorf("%d calls of 4 went on in Go", *calls)
+	if *calls != 6 {
+		t.Errorf("%d calls of 6 went on in Go", *calls)
 	}
 	h.Trim()
 }

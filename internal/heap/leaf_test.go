@@ -138,3 +138,33 @@ func TestEachPathFindsWhereABlockBegins(t *testing.T) {
 		}
 	})
 }
+
+// Blocks of the cache have room for the size, and the alignment.
+func TestEachPathFindsTheClass(t *testing.T) { eachPath(t, findsTheClass) }
+
+func findsTheClass(t *testing.T, f *functions) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
+	h := newHeap(t, Options{Decay: never})
+	for class := range small.NumClasses - 1 {
+		for range 2 { // the first block makes the cache
+			h.Free(alloc(t, h, small.ClassSize(uint8(class+1))))
+		}
+	}
+	h.caches.Each(func(c *cache) { c.left = 1 << 40 }) // no sample is due
+	for class := range small.NumClasses - 1 {
+		most := small.ClassSize(uint8(class + 1))
+		for size := max(most-17, 1); size <= most; size++ {
+			check := func(p unsafe.Pointer, align int) {
+				if s := small.SpanAt(uintptr(p)); int(s.Size) < size || uintptr(p)%uintptr(align) != 0 {
+					t.Errorf("%d bytes at a multiple of %d: %p in a block of %d", size, align, p, s.Size)
+				}
+				f.freePointer(h, p)
+			}
+			for align := 1; align <= small.MaxAlign; align *= 2 {
+				b, _ := f.alloc(h, size, align, false)
+				check(unsafe.Pointer(unsafe.SliceData(b)), align)
+			}
+			check(f.malloc(h, size), mallocAlign)
+		}
+	}
+}
