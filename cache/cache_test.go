@@ -184,6 +184,24 @@ func testLargest(t *testing.T, c *Cache) {
 	c.check()
 }
 
+// TestLargestStaysWhileAReaderHoldsIt: an entry that has no room beside the one that it replaces does
+// not drop it if a reader holds its memory, since that would make no room.
+func TestLargestStaysWhileAReaderHoldsIt(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 16 << 20})
+	k := []byte("k")
+	value := func(b byte) []byte { return bytes.Repeat([]byte{b}, c.MaxEntry()-len(k)) }
+	must(0, c.Set(k, value(1)))
+	c.View(k, func(Entry) {
+		if done, err := c.Replace(k, Entry{Value: value(2)}); done || !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("Replace: %t, %v", done, err)
+		}
+	})
+	if v, ok := c.Get(nil, k); !ok || v[0] != 1 {
+		t.Errorf("the entry is there: %t", ok)
+	}
+	c.check()
+}
+
 // TestLargestWhileReadersHold: shards do not lend memory that readers hold. The bound holds.
 func TestLargestWhileReadersHold(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
