@@ -6,29 +6,12 @@
 package pages
 
 import (
-	"runtime"
 	"sync"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/test/unordered"
 	"github.com/freehold-go/freehold/internal/vm"
 )
-
-// signal is a flag that orders nothing.
-type signal struct{ is bool }
-
-//go:norace
-//go:noinline
-func (s *signal) set() { s.is = true }
-
-//go:norace
-//go:noinline
-func (s *signal) isSet() bool { return s.is }
-
-func (s *signal) wait() {
-	for !s.isSet() {
-		runtime.Gosched()
-	}
-}
 
 // discard gives pages back without the heap's lock. Their dirty bits share words with
 // others': they are cleared under the lock.
@@ -36,24 +19,24 @@ func TestDirtyBitsAreTheLocks(t *testing.T) {
 	h := newHeap(t, Options{WholePages: true})
 	given, _ := alloc(t, h, 40000), alloc(t, h, 40000)
 
-	var inside, done signal
+	var inside, done unordered.Signal
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		inside.wait()
+		inside.Wait()
 		alloc(t, h, 40000)
-		done.set()
+		done.Set()
 	})
 	restore := vm.SetFault(func(op vm.Op) error {
-		if op == vm.OpDecommit && !inside.isSet() {
-			inside.set()
-			done.wait() // the bits are set before they are cleared
+		if op == vm.OpDecommit && !inside.IsSet() {
+			inside.Set()
+			done.Wait() // the bits are set before they are cleared
 		}
 		return nil
 	})
 	h.Free(given)
 	restore()
 	wg.Wait()
-	if !done.isSet() {
+	if !done.IsSet() {
 		t.Error("nothing was given back")
 	}
 }

@@ -55,6 +55,9 @@ func (h *Heap) DrainIsDue() bool { return h.limbo.due.Load() }
 
 // bury pushes the statuses of s onto c's limbo list. The first word of each bitmap links the list.
 // The caller frees the run afterwards: span.go gives the reason for this order. c.mu is held.
+// A wrong Free may read the statuses meanwhile: see replaceStatuses.
+//
+//go:norace
 func (c *central) bury(h *Heap, s *Span) {
 	class := &classes[c.class]
 	words := unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8)
