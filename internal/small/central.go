@@ -94,8 +94,8 @@ func (c *central) fill(h *Heap, m *magazine, home int) error {
 	return nil
 }
 
-// next returns the span from which a home takes its next blocks, or nil. With borrow it may be a
-// span that stays another home's.
+// next returns the span from which a home takes its next blocks, or nil. If borrow is set, the span
+// may belong to another home and stay there.
 func (c *central) next(home int, borrow bool) *Span {
 	if at := c.partial[home].Head; at != 0 {
 		return spanPtr(at)
@@ -121,18 +121,19 @@ func (c *central) next(home int, borrow bool) *Span {
 	return nil
 }
 
-// provides reports whether fill shall take a home's next blocks from a span, though the depots of
-// other homes have blocks: the home has or adopts a span, or blocks are scarce. A heap with a limit
-// uses all blocks before it adds a span.
+// provides reports whether fill takes a home's next blocks from a span although the depots of other
+// homes have others blocks. It does if the home has or adopts a span, or if blocks are scarce and
+// the heap has no limit. A heap with a limit uses all blocks before it adds a span.
 func (c *central) provides(h *Heap, home, others int) bool {
 	c.lock()
 	defer c.mu.Unlock()
 	return c.next(home, false) != nil || h.pages.Limit() == 0 && c.scarce(others)
 }
 
-// scarce reports whether few blocks of the class are free: a 32nd, with those of others in depots.
-// Then a home adds a span. If it took the last free blocks of other homes instead, the blocks of
-// homes would mix, and each status line would soon be written by all of them.
+// scarce reports whether at most a 32nd of the class's blocks are free. others is the number of free
+// blocks in the depots. If blocks are scarce, a home adds a span. If it took the last free blocks of
+// other homes instead, the blocks of the homes would mix, and all of them would soon write to each
+// status line.
 func (c *central) scarce(others int) bool {
 	const share = 32
 	all := c.spans * int(classes[c.class].blocks)

@@ -105,10 +105,9 @@ func (h *Heap) depot(class uint8, home int) *depot { return &h.depots[home][clas
 // homeOf returns the home of a slot.
 func (h *Heap) homeOf(slot int) int { return homeOf(slot) & (len(h.depots) - 1) }
 
-// lockStocked locks a depot with blocks: that of the slot's home or, if neither it nor the spans of
-// the home have free blocks, that of another home. Each home asks the others in an order of its
-// own, so homes in need do not meet at one depot. If no depot has blocks, or if blocks are scarce,
-// lockStocked locks the home's.
+// lockStocked locks the depot of the slot's home. If neither that depot nor the home's spans have
+// free blocks, and blocks are not scarce, it locks another home's depot that has some. Each home
+// asks the others in its own order, so homes in need do not meet at one depot.
 func (h *Heap) lockStocked(class uint8, slot int) *depot {
 	home, c := h.homeOf(slot), &h.central[class]
 	own := h.depot(class, home)
@@ -244,16 +243,16 @@ func (d *depot) exchange(h *Heap, in Slots, m *magazine) {
 	d.keep(h, m)
 }
 
-// sendHome sends the blocks of other homes in m back, which a cache of a home gave up. It looks at a
-// sample of up to four blocks, because looking all of them up would take longer than their Free:
+// sendHome returns the blocks of other homes in m, a magazine that a cache of the home gave up. It
+// looks at a sample of up to four blocks, because a look at all would take longer than their Free:
 //
-//   - Most are of the home: m stays as it is.
+//   - Most are the home's: m stays as it is.
 //   - Half are: the blocks of other homes return to their spans.
-//   - Fewer are: the goroutine has come from another processor, or frees what others allocate. m
-//     goes to the depot of another home if that has few magazines, and else stays too. So the
-//     magazines of a consumer go to its producer.
+//   - Fewer are: the goroutine has come from another processor, or it frees other goroutines'
+//     blocks. m goes to the depot of another home if that depot has few magazines; otherwise it
+//     stays as it is. So a consumer's magazines go to its producer.
 //
-// It returns the magazine that d keeps, or nil.
+// sendHome returns the magazine for d to keep, or nil.
 func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	all, own, other := m.entries(m.n), 0, home
 	samples := min(4, max(2, len(all)/16), len(all))
@@ -290,8 +289,8 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 }
 
 // homeOf returns the home of the span of an entry. It returns otherwise if a double free has left
-// the entry without a span of the class. It takes no lock: the span of another entry is not freed,
-// and its home is only a hint.
+// the entry without a span of the class. It takes no lock: any other span of an entry is not freed
+// meanwhile, because one of its blocks is out, and its home is only a hint.
 //
 //go:norace
 func (d *depot) homeOf(e Entry, otherwise int) int {

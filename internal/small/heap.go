@@ -3,8 +3,8 @@
 //	Magazines -> depot -> central -> Span -> package pages
 //
 // Free blocks are kept in magazines. Each processor has two magazines of each class in its cache.
-// Each home, usually a processor, has more in its depots, one for each class. A central has the spans of a
-// class, and fills magazines from them.
+// Each home, usually one processor, has more in its depots, one for each class. A central has the
+// spans of a class, and fills magazines from them.
 //
 //	class     a block size, to which small requests are rounded up
 //	status    two bytes of a block: its requested size, or that it is free, watched or in limbo
@@ -13,6 +13,7 @@
 //	entry     two addresses: a free block's and its status's
 //	magazine  a stack of entries of one class, for up to a batch of blocks
 //	cache     what package heap keeps for a processor: its Magazines, and large blocks
+//	home      a processor, or several that share depots and spans
 //	depot     the magazines of a class and a home that no cache has
 //	central   the spans of a class (a central free list)
 //	limbo     the statuses of freed spans, kept while an entry may still point to one

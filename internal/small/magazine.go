@@ -129,7 +129,7 @@ func (p *pile) pop() *magazine {
 	return m
 }
 
-// Magazines are those of one processor. They belong to the goroutine that holds the processor's
+// Magazines has the magazines of one processor. They belong to the goroutine that holds the processor's
 // slot: see package pin. They are off-heap. Tops and ends are separate arrays, so the words that
 // the fast paths use take few cache lines.
 //
