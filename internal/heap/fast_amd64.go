@@ -19,8 +19,8 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// idle and counting have the functions of fast_amd64.s. Only in counting, alloc and malloc count down
-// to the next watched block.
+// idle and counting have the functions of fast_amd64.s. In counting, alloc and malloc count down to
+// the next watched block. In idle they do not.
 var idle, counting functions
 
 // slow has the functions to which the assembly jumps if it cannot finish.

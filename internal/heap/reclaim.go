@@ -1,7 +1,7 @@
 // Reclaim: giving memory back before a request is refused, and while the heap grows.
 //
-// The steps before a refusal are in the order of their cost. After each step that may have helped, the request is
-// tried again:
+// Before a refusal, the heap takes these steps, the cheapest first. After each step that may have
+// helped, it tries the request again:
 //
 //  1. PurgeFor purges free pages, if the limit then permits the request. Other goroutines continue.
 //  2. reclaim drains the caches and depots, which frees empty spans. It stops the world.
@@ -81,8 +81,9 @@ func (h *Heap) grown() {
 	pages.NoteGrowth()
 }
 
-// relieve gives memory back, unless it did so within reliefCalls, and raises the watermark. If
-// another goroutine is giving memory back, relieve leaves the watermark passed.
+// relieve gives memory back and raises the watermark. It only raises the watermark if fewer than
+// reliefCalls slow calls have passed since the last relief. It is a no-op if another goroutine holds
+// Scavenging: the watermark then stays passed, and the next growth calls relieve again.
 func (h *Heap) relieve() {
 	if !h.pages.Scavenging.TryLock() {
 		return

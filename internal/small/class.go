@@ -28,7 +28,7 @@ const (
 	maxBatch    = 128      // in a magazine
 	cachedBytes = 64 << 10 // at most, in two magazines of a class of up to 16 KiB
 
-	maxMagazines = 128     // magazines with blocks, of one class in all depots
+	maxMagazines = 128     // magazines with blocks, in one depot
 	depotBytes   = 1 << 20 // bytes of their blocks
 )
 
@@ -38,7 +38,7 @@ type class struct {
 	pages  uintptr // pages in a span
 	blocks uintptr // blocks in a span
 	batch  uintptr // blocks in a full magazine
-	most   int     // magazines with blocks in all depots of a heap without a limit
+	most   int     // magazines with blocks in one depot of a heap without a limit
 }
 
 var classes [NumClasses]class
@@ -87,8 +87,8 @@ func classStep(size uintptr) uintptr {
 	return 1 << (bits.Len(uint(size)) - 4)
 }
 
-// newClass chooses the length of a class's spans: the shortest that holds about 32 KiB of blocks
-// and wastes at most a 32nd at its end.
+// newClass chooses the length of a class's spans: the shortest that holds 32 KiB of blocks, but 4 to
+// 1024 blocks, and wastes at most a 32nd at its end.
 func newClass(size uintptr) class {
 	minBlocks := max(4, min(maxBlocks, (32<<10)/size))
 	n := (minBlocks*size + pages.PageBytes - 1) / pages.PageBytes

@@ -13,9 +13,9 @@
 // allocates blocks that it has used before, and other processors seldom write to their statuses.
 // Two rules keep it so:
 //
-//   - Alloc asks the home's depot, then the home's spans, and then the depots of other homes. It
-//     leaves those alone, and adds a span, while they and the spans have few free blocks: see
-//     scarce.
+//   - Alloc asks the home's depot, then the home's spans, then the half-free spans of other homes,
+//     which it adopts, and then the depots of other homes. A heap without a limit adds a span
+//     instead of that last step if the class has few free blocks: see scarce.
 //   - Free sends the blocks of other homes back, in batches: see sendHome.
 //
 // # The exchange
@@ -47,15 +47,15 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// Each class may always keep leastStocked magazines with blocks and leastEmpty empty ones, in all
-// its depots together. mostMagazines and discard allow more.
+// Each class may always keep leastStocked magazines with blocks and leastEmpty empty ones. The homes
+// share these numbers, and each share is rounded up. mostMagazines and mostEmpty allow more.
 var (
 	leastStocked = max(4, runtime.NumCPU()/2)
 	leastEmpty   = max(2, runtime.NumCPU()/4)
 )
 
-// numHomes returns the number of homes of a new heap. homeOf returns the home of a slot, modulo that
-// number. They are variables for tests.
+// numHomes returns the number of homes of a new heap. homeOf returns a number for a slot: Heap.homeOf
+// reduces it to a home. Both are variables for tests.
 var (
 	numHomes = func() int { return homesOf(runtime.GOMAXPROCS(0)) }
 	homeOf   = func(slot int) int { return slot }
@@ -79,10 +79,9 @@ func homesOf(processors int) int {
 // depot has the magazines of one home and one class. mu guards it.
 //
 // Invariants:
-//   - stocked.n <= mostMagazines
-//   - empty.n <= mostEmpty
+//   - stocked.n <= mostMagazines and empty.n <= mostEmpty, until a payer lowers the limit
 //   - length == stocked.n
-//   - Heap.extra is the sum of extra over all depots
+//   - Heap.extra is the sum of extra over all depots, until Close
 type depot struct {
 	mu            lockrank.Mutex[lockrank.Depot]
 	stocked       pile         // magazines with blocks
@@ -105,9 +104,9 @@ func (h *Heap) depot(class uint8, home int) *depot { return &h.depots[home][clas
 // homeOf returns the home of a slot.
 func (h *Heap) homeOf(slot int) int { return homeOf(slot) & (len(h.depots) - 1) }
 
-// lockStocked locks the depot of the slot's home. If neither that depot nor the home's spans have
-// free blocks, and blocks are not scarce, it locks another home's depot that has some. Each home
-// asks the others in its own order, so homes in need do not meet at one depot.
+// lockStocked locks and returns the depot that serves a slot. That is the depot of the slot's home,
+// or another home's with blocks if the first has none and no span provides any: see provides. Each
+// home asks the others in its own order, so homes in need seldom meet at one depot.
 func (h *Heap) lockStocked(class uint8, slot int) *depot {
 	home, c := h.homeOf(slot), &h.central[class]
 	own := h.depot(class, home)
@@ -243,16 +242,17 @@ func (d *depot) exchange(h *Heap, in Slots, m *magazine) {
 	d.keep(h, m)
 }
 
-// sendHome returns the blocks of other homes in m, a magazine that a cache of the home gave up. It
-// looks at a sample of up to four blocks, because a look at all would take longer than their Free:
+// sendHome sends the blocks of other homes back. m is a magazine that a cache of home gave up.
+// sendHome looks at up to four blocks of m, because a look at all would take longer than their Free:
 //
-//   - Most are the home's: m stays as it is.
-//   - Half are: the blocks of other homes return to their spans.
-//   - Fewer are: the goroutine has come from another processor, or it frees other goroutines'
-//     blocks. m goes to the depot of another home if that depot has few magazines; otherwise it
-//     stays as it is. So a consumer's magazines go to its producer.
+//   - More than half are home's: m stays whole.
+//   - Half are home's: the blocks of other homes return to their spans.
+//   - Fewer are home's: the goroutine has come from another processor, or it frees blocks that
+//     others allocate. m goes whole to the depot of the last other home seen, so a consumer's
+//     magazines go to its producer. m stays if that depot is locked, or has more than a quarter as
+//     many stocked magazines as d.
 //
-// sendHome returns the magazine for d to keep, or nil.
+// sendHome returns the magazine for d to keep, or nil. d.mu is held.
 func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	all, own, other := m.entries(m.n), 0, home
 	samples := min(4, max(2, len(all)/16), len(all))
@@ -267,7 +267,7 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	case own*2 > samples || samples == 0:
 		return m
 	case own*2 < samples:
-		to := h.depot(d.class, other)
+		to := h.depot(d.class, other&(len(h.depots)-1))               // a freed span's home may be any number
 		if to == d || to.look() > d.stocked.n/4 || !to.mu.TryLock() { // no Lock: lockDepots has an order
 			return m
 		}
@@ -288,9 +288,9 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	return m
 }
 
-// homeOf returns the home of the span of an entry. It returns otherwise if a double free has left
-// the entry without a span of the class. It takes no lock: any other span of an entry is not freed
-// meanwhile, because one of its blocks is out, and its home is only a hint.
+// homeOf returns the home of an entry's span, or otherwise if the entry has no span of the class.
+// Only a double free leaves such an entry. homeOf takes no lock. The span of a sound entry is not
+// freed meanwhile, because the entry's block is out of it. Its home may change: it is only a hint.
 //
 //go:norace
 func (d *depot) homeOf(e Entry, otherwise int) int {

@@ -33,7 +33,7 @@
 //
 // Package heap owns the caches. Each is in a slot of a pin.Table, and a goroutine must not block
 // while it holds a slot. So while it holds one, it calls only functions that take no lock: the
-// methods of Magazines, and LiveEntry and SetSize.
+// methods of Magazines, and LiveEntry, freeEntry and SetSize.
 //
 // # Locks
 //
@@ -91,8 +91,8 @@ func (h *Heap) MapID() uint64 { return h.mapID }
 // has the number.
 func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
 
-// Flush returns the blocks in c to their spans and clears c, whose cache has left its slot. The
-// magazines go to the depots of the home of slot, or are freed.
+// Flush returns the blocks in c to their spans, and clears c. A drain has taken c out of its slot.
+// The empty magazines go to the depots of slot's home, or are freed.
 func (h *Heap) Flush(c *Magazines, slot int) {
 	for i := range c.tops {
 		class := uint8(i)

@@ -73,8 +73,8 @@ func (c *central) punchSpan(s *Span) {
 }
 
 // replaceStatuses sets the statuses of the blocks [from, to) that equal old to new. The blocks are
-// free, so only a wrong Free may read the statuses meanwhile. It panics, and is no race of the
-// program's.
+// free, so only a wrong Free may read the statuses meanwhile. That Free panics. go:norace keeps the
+// race detector from reporting it first.
 //
 //go:norace
 func (s *Span) replaceStatuses(from, to uintptr, old, new uint16) {

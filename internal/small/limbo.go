@@ -22,7 +22,7 @@
 // page map still has the block's span.
 //
 // A double free goes undetected if Alloc takes both entries within a few nanoseconds of each other,
-// or takes the second one while the span is being freed.
+// or takes the second one while the span is being freed or its memory decommitted.
 
 package small
 

@@ -129,9 +129,9 @@ func (p *pile) pop() *magazine {
 	return m
 }
 
-// Magazines has the magazines of one processor. They belong to the goroutine that holds the processor's
-// slot: see package pin. They are off-heap. Tops and ends are separate arrays, so the words that
-// the fast paths use take few cache lines.
+// Magazines has the magazines of one processor. They belong to the goroutine that holds the
+// processor's slot: see package pin. They are off-heap. Tops and ends are separate arrays, so the
+// words that the fast paths use take few cache lines.
 //
 // Invariants:
 //   - a class without a loaded magazine has no spare

@@ -8,8 +8,8 @@
 //
 // The status of a live block is its requested size. The statuses of free blocks are above all
 // sizes. Free compares the status with the length of the slice, and this one comparison detects
-// double frees and cut slices. The waste at the end of a span has a status too, the last one. It is
-// always free.
+// double frees and cut slices. The last status belongs to the waste at the end of the span. It never
+// says live.
 //
 // A span is empty, partial or full:
 //
