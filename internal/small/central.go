@@ -2,8 +2,8 @@
 //
 //	depot <-- blocks --> spans <-- runs --> page heap
 //
-// A span has a home, which takes blocks from it. A home without partial spans adopts the last one on
-// another home's list if at least half of that span's blocks are free.
+// A span has a home, which takes blocks from it. A home without partial spans adopts the last one
+// on another home's list if at least half of that span's blocks are free.
 //
 // fill takes the blocks of a span in the order of their addresses, so a magazine holds neighbours.
 // A full span to which a block returns goes to the front of the list of partial spans. So nearly
@@ -122,20 +122,20 @@ func (c *central) next(home int, borrow bool) *Span {
 	return nil
 }
 
-// provides reports whether a home in need takes its next blocks from a span of its own, and not from
-// the depots of other homes, which have about others blocks. It does if it has such a span or adopts
-// one, which provides does at once. In a heap without a limit it also does if blocks are scarce:
-// then fill adds a span.
+// provides reports whether a home in need takes its next blocks from a span of its own, and not
+// from the depots of other homes, which have about others blocks. It does if it has such a span or
+// adopts one, which provides does at once. In a heap without a limit it also does if blocks are
+// scarce: then fill adds a span.
 func (c *central) provides(h *Heap, home, others int) bool {
 	c.lock()
 	defer c.mu.Unlock()
 	return c.next(home, false) != nil || h.pages.Limit() == 0 && c.scarce(others)
 }
 
-// scarce reports whether at most a 32nd of the class's blocks are free, in spans or among the others
-// free blocks of depots. If blocks are scarce, a home adds a span. If it took the last free blocks
-// of other homes instead, each home would soon have blocks of all spans. Then all processors would
-// write to the same cache lines of statuses.
+// scarce reports whether at most a 32nd of the class's blocks are free, in spans or among the
+// others free blocks of depots. If blocks are scarce, a home adds a span. If it took the last free
+// blocks of other homes instead, each home would soon have blocks of all spans. Then all processors
+// would write to the same cache lines of statuses.
 func (c *central) scarce(others int) bool {
 	const share = 32
 	all := c.spans * int(classes[c.class].blocks)

@@ -87,8 +87,8 @@ func classStep(size uintptr) uintptr {
 	return 1 << (bits.Len(uint(size)) - 4)
 }
 
-// newClass chooses the length of a class's spans: the shortest that holds 32 KiB of blocks, but 4 to
-// 1024 blocks, and wastes at most a 32nd at its end.
+// newClass chooses the length of a class's spans: the shortest that holds 32 KiB of blocks, but 4
+// to 1024 blocks, and wastes at most a 32nd at its end.
 func newClass(size uintptr) class {
 	minBlocks := max(4, min(maxBlocks, (32<<10)/size))
 	n := (minBlocks*size + pages.PageBytes - 1) / pages.PageBytes
