@@ -1,8 +1,7 @@
 // Alloc and Free without a pin: see fast_amd64.go.
 //
 // The functions follow Go's calling convention: arguments are in registers and the goroutine is in
-// R14. When a function jumps to a Go function, the arguments
-// are in their registers.
+// R14. When a function jumps to a Go function, the arguments are in their registers.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -297,9 +296,23 @@ lost: \
 	MOVQ (DX), R8 \
 	JMP  R8
 
-// FINISH is the part of Alloc after TAKE. It has the labels to which CLASS and FIND jump, and jumps
-// back to class from wide.
-#define FINISH \
+// UNCOUNTED stands for COUNT where nothing counts down.
+#define UNCOUNTED(cache, none)
+
+// ALLOC is Alloc, with COUNT or UNCOUNTED as count. The arguments and results are in
+//
+//	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
+#define ALLOC(count) \
+	HEAP(plain) \
+	CLASS(run, wide, plain) \
+class: \
+	CACHE(AX, R9, near, far) \
+	TESTQ R9, R9 \
+	JEQ  plain \
+	FIND(R9, spare) \
+take: \
+	count(R9, plain) \
+	TAKE(R9) \
 	TESTB DIB, DIB \
 	JNE  clear \
 	BLOCK \
@@ -315,119 +328,65 @@ done: \
 many: \
 	GO(·cleared) \
 plain: \
-	GO(·slow+functions_alloc)
-
-// func(h *Heap, size, align int, zero bool) ([]byte, error)
-//
-//	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
-TEXT allocFast<>(SB), NOSPLIT, $0-0
-	HEAP(plain)
-	CLASS(run, wide, plain)
-class:
-	CACHE(AX, R9, near, far)
-	TESTQ R9, R9
-	JEQ  plain
-	FIND(R9, spare)
-take:
-	TAKE(R9)
-	FINISH
-spare:
-	SPARE(R9, take, plain)
-far:
-	FAR(AX, R9, near, plain)
-run:
-	RUN(nearRun, farRun, plain)
-	TAKERUN
-	BLOCK
-farRun:
+	GO(·slow+functions_alloc) \
+spare: \
+	SPARE(R9, take, plain) \
+far: \
+	FAR(AX, R9, near, plain) \
+run: \
+	RUN(nearRun, farRun, plain) \
+	count(R9, plain) \
+	TAKERUN \
+	BLOCK \
+farRun: \
 	FAR(AX, R9, nearRun, plain)
 
-// allocCounting is allocFast with COUNT.
-TEXT allocCounting<>(SB), NOSPLIT, $0-0
-	HEAP(plain)
-	CLASS(run, wide, plain)
-class:
-	CACHE(AX, R9, near, far)
-	TESTQ R9, R9
-	JEQ  plain
-	FIND(R9, spare)
-take:
-	COUNT(R9, plain)
-	TAKE(R9)
-	FINISH
-spare:
-	SPARE(R9, take, plain)
-far:
-	FAR(AX, R9, near, plain)
-run:
-	RUN(nearRun, farRun, plain)
-	COUNT(R9, plain)
-	TAKERUN
-	BLOCK
-farRun:
-	FAR(AX, R9, nearRun, plain)
-
-// func(h *Heap, size int) unsafe.Pointer
+// MALLOC is Malloc, with COUNT or UNCOUNTED as count. The argument and the result are in
 //
 //	h AX, size BX -> AX
-TEXT mallocFast<>(SB), NOSPLIT, $0-0
-	HEAP(plain)
-	CMPQ BX, $const_maxSmall
-	JHI  run
-	LEAQ (const_mallocAlign-1)(BX), R8
-	ANDQ $~(const_mallocAlign-1), R8
-	CACHE(AX, R9, near, far)
-	TESTQ R9, R9
-	JEQ  plain
-	FIND(R9, spare)
-take:
-	TAKE(R9)
-	RET
-spare:
-	SPARE(R9, take, plain)
-far:
-	FAR(AX, R9, near, plain)
-run:
-	MOVL $const_mallocAlign, CX
-	XORL DI, DI
-	RUN(nearRun, farRun, plain)
-	TAKERUN
-	RET
-farRun:
-	FAR(AX, R9, nearRun, plain)
-plain:
+#define MALLOC(count) \
+	HEAP(plain) \
+	CMPQ BX, $const_maxSmall \
+	JHI  run \
+	LEAQ (const_mallocAlign-1)(BX), R8 \
+	ANDQ $~(const_mallocAlign-1), R8 \
+	CACHE(AX, R9, near, far) \
+	TESTQ R9, R9 \
+	JEQ  plain \
+	FIND(R9, spare) \
+take: \
+	count(R9, plain) \
+	TAKE(R9) \
+	RET \
+spare: \
+	SPARE(R9, take, plain) \
+far: \
+	FAR(AX, R9, near, plain) \
+run: \
+	MOVL $const_mallocAlign, CX \
+	XORL DI, DI \
+	RUN(nearRun, farRun, plain) \
+	count(R9, plain) \
+	TAKERUN \
+	RET \
+farRun: \
+	FAR(AX, R9, nearRun, plain) \
+plain: \
 	GO(·slow+functions_malloc)
 
-// mallocCounting is mallocFast with COUNT.
+// func(h *Heap, size, align int, zero bool) ([]byte, error)
+TEXT allocFast<>(SB), NOSPLIT, $0-0
+	ALLOC(UNCOUNTED)
+
+TEXT allocCounting<>(SB), NOSPLIT, $0-0
+	ALLOC(COUNT)
+
+// func(h *Heap, size int) unsafe.Pointer
+TEXT mallocFast<>(SB), NOSPLIT, $0-0
+	MALLOC(UNCOUNTED)
+
 TEXT mallocCounting<>(SB), NOSPLIT, $0-0
-	HEAP(plain)
-	CMPQ BX, $const_maxSmall
-	JHI  run
-	LEAQ (const_mallocAlign-1)(BX), R8
-	ANDQ $~(const_mallocAlign-1), R8
-	CACHE(AX, R9, near, far)
-	TESTQ R9, R9
-	JEQ  plain
-	FIND(R9, spare)
-take:
-	COUNT(R9, plain)
-	TAKE(R9)
-	RET
-spare:
-	SPARE(R9, take, plain)
-far:
-	FAR(AX, R9, near, plain)
-run:
-	MOVL $const_mallocAlign, CX
-	XORL DI, DI
-	RUN(nearRun, farRun, plain)
-	COUNT(R9, plain)
-	TAKERUN
-	RET
-farRun:
-	FAR(AX, R9, nearRun, plain)
-plain:
-	GO(·slow+functions_malloc)
+	MALLOC(COUNT)
 
 // func(h *Heap, b []byte)
 //
