@@ -199,8 +199,9 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 	return n, nil
 }
 
-// hasOwnSize reports whether a segment has another size than most, as those of large items usually
-// have. It is released as soon as it has no item, and never spare.
+// hasOwnSize reports whether the size of a segment is not segmentBytes. Most segments of large
+// items have a size of their own. Such a segment is released once it has no item, and is never
+// spare.
 func (s *shard) hasOwnSize(g *segment) bool { return int(g.bytes) != s.c.segmentBytes }
 
 // retire recycles a segment that no slot refers to. If it is pinned, it goes to limbo.

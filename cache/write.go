@@ -82,7 +82,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	}
 }
 
-// update is Update in a shard. size is that of the entry, for lockFor.
+// update is Update in a shard. size is the size of the entry, for lockFor.
 func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, size int) (version uint64, err error) {
 	s.lockFor(size)
 	defer s.unlock()
@@ -184,7 +184,7 @@ func (c *Cache) storeOrDelete(w *write) (version uint64, err error) {
 	}
 }
 
-// storeOrDelete is Cache.storeOrDelete in a shard. size is that of the entry, for lockFor.
+// storeOrDelete is Cache.storeOrDelete in a shard. size is the size of the entry, for lockFor.
 func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 	s.lockFor(size)
 	defer s.unlock()
@@ -237,7 +237,7 @@ func (c *Cache) putIf(key []byte, e *Entry, cond func(s *shard, old pinned, foun
 	}
 }
 
-// putIf is Cache.putIf in a shard. size is that of the entry, for lockFor.
+// putIf is Cache.putIf in a shard. size is the size of the entry, for lockFor.
 func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pinned, found bool) bool, size int) (done bool, err error) {
 	s.lockFor(size)
 	defer s.unlock()

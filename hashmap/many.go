@@ -71,8 +71,9 @@ type batch struct {
 
 const batchKeys = 16
 
-// start searches the homes of up to batchKeys keys. A probe has so many instructions that the
-// processor overlaps only a few; therefore the lines of all are loaded ahead.
+// start searches the homes of up to batchKeys keys. It first loads the lines of all searches.
+// Without that, the processor would overlap few cache misses, because a probe has many
+// instructions.
 func (m *Map[K, V]) start(b *batch, keys []K) {
 	for i := range keys {
 		if isShort[K]() && m.short {

@@ -1,8 +1,8 @@
 // Caches: the free blocks that each processor keeps.
 //
-// A cache has the magazines, the kept runs and the countdown of a processor. It is off-heap, and
-// the processor's slot points to it. Only the goroutine that holds the slot uses the cache: see
-// package pin.
+// A cache consists of a processor's magazines, kept runs and countdown. It is off-heap, and the
+// processor's slot points to it. Only the goroutine that holds the slot uses the cache: see package
+// pin.
 //
 // # Draining
 //
