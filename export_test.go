@@ -10,7 +10,7 @@ import (
 // NeedsPlainBlocks skips a test if blocks have red zones and wait in quarantine.
 func NeedsPlainBlocks(t *testing.T) {
 	t.Helper()
-	if _, on := mode.Int("quarantine", 1, 1); on || mode.On("poison") || asan.Enabled {
+	if _, on := mode.Quarantine(); on || asan.Enabled {
 		t.Skip("checked blocks have red zones, and freed ones wait in quarantine")
 	}
 }

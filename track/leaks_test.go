@@ -328,7 +328,7 @@ func TestLateWriteAtExit(t *testing.T) {
 	if asan.Enabled {
 		t.Skip("the sanitizer reports the write")
 	}
-	for mode, want := range map[string]bool{"": false, "poison": true, "quarantine=1000": true} {
+	for mode, want := range map[string]bool{"": false, "poison": true, "quarantine=10000": true} {
 		_, got, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
 		if err != nil {
 			t.Fatal(err)

@@ -200,7 +200,7 @@ func TestRateOfTheEnvironment(t *testing.T) {
 	for value, want := range map[string]string{
 		"profile":       "rate 524288\n",
 		"profile=4096":  "rate 4096\n",
-		"profile=-1":    "freehold: FREEHOLD_DEBUG: profile=-1, want a number from 1 on; the mode is off\nrate 0\n",
+		"profile=-1":    "freehold: FREEHOLD_DEBUG: profile=-1, want a number of bytes from 1 on; the mode is off\nrate 0\n",
 		"x,profile=999": `freehold: FREEHOLD_DEBUG: no mode "x"`,
 	} {
 		out, errs, err := child.Run(t, "FREEHOLD_DEBUG="+value)

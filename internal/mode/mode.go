@@ -46,10 +46,30 @@ type set struct {
 	report func(string)
 }
 
-// Int returns the value of a mode that takes a number, or byDefault if it is given without one.
-// on is false if the mode is not given, or its value is no number or below least.
-func Int(name string, least, byDefault int) (n int, on bool) {
-	return given.int(name, least, byDefault)
+// Bytes returns the value of a mode that takes a number of bytes, or byDefault if it is given
+// without one. on is false if the mode is not given, or its value is no number or below least.
+func Bytes(name string, least, byDefault int) (n int, on bool) {
+	return given.bytes(name, least, byDefault)
+}
+
+const (
+	// DefaultQuarantine is the size of the quarantine of poison, in bytes.
+	DefaultQuarantine = 1 << 20
+
+	// leastQuarantine is an error for smaller numbers: a quarantine would hold next to no block.
+	leastQuarantine = 4 << 10
+)
+
+// Quarantine returns the bytes of freed blocks that each heap keeps back, red zones included. on is
+// false if neither poison nor quarantine is given.
+func Quarantine() (bytes int, on bool) { return given.quarantine() }
+
+func (s set) quarantine() (bytes int, on bool) {
+	bytes, on = s.bytes("quarantine", leastQuarantine, DefaultQuarantine)
+	if poison := s.on("poison"); poison && !on {
+		return DefaultQuarantine, true
+	}
+	return bytes, on
 }
 
 // On reports whether a mode that takes no value is given.
@@ -84,14 +104,14 @@ func (s set) on(name string) bool {
 	return on
 }
 
-func (s set) int(name string, least, byDefault int) (n int, on bool) {
+func (s set) bytes(name string, least, byDefault int) (n int, on bool) {
 	value, on := s.values[name]
 	if !on || value == "" {
 		return byDefault, on
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least {
-		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want a number from %d on; the mode is off", name, value, least))
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want a number of bytes from %d on; the mode is off", name, value, least))
 		return 0, false
 	}
 	return n, true

@@ -9,7 +9,8 @@ import (
 // Each row has the results of the functions of one kind of mode for a value of the variable.
 func TestModes(t *testing.T) {
 	none := `freehold: FREEHOLD_DEBUG: no mode %q; there are ` + strings.Join(known, ", ")
-	number := func(s set) string { n, on := s.int("profile", 1, 7); return fmt.Sprint(n, on) }
+	number := func(s set) string { n, on := s.bytes("profile", 1, 7); return fmt.Sprint(n, on) }
+	quarantine := func(s set) string { n, on := s.quarantine(); return fmt.Sprint(n, on) }
 	oneIn := func(s set) string { n, valued, on := s.oneIn("guard"); return fmt.Sprint(n, valued, on) }
 	alone := func(s set) string { return fmt.Sprint(s.on("leak")) }
 	for _, tt := range []struct {
@@ -23,10 +24,17 @@ func TestModes(t *testing.T) {
 		{"profile=", number, "7 true", ""},
 		{" , profile=3 ,", number, "3 true", ""},
 		{"profile=2,profile=4", number, "4 true", ""},
-		{"profile=0", number, "0 false", "freehold: FREEHOLD_DEBUG: profile=0, want a number from 1 on; the mode is off"},
-		{"profile=1e3", number, "0 false", "freehold: FREEHOLD_DEBUG: profile=1e3, want a number from 1 on; the mode is off"},
+		{"profile=0", number, "0 false", "freehold: FREEHOLD_DEBUG: profile=0, want a number of bytes from 1 on; the mode is off"},
+		{"profile=1e3", number, "0 false", "freehold: FREEHOLD_DEBUG: profile=1e3, want a number of bytes from 1 on; the mode is off"},
 		{"prof=1", number, "7 false", fmt.Sprintf(none, "prof")},
 		{"what,profile", number, "7 true", fmt.Sprintf(none, "what")},
+		{"", quarantine, "1048576 false", ""},
+		{"leak", quarantine, "1048576 false", ""},
+		{"poison", quarantine, "1048576 true", ""},
+		{"quarantine", quarantine, "1048576 true", ""},
+		{"quarantine=4096,poison", quarantine, "4096 true", ""},
+		{"quarantine=1", quarantine, "0 false", "freehold: FREEHOLD_DEBUG: quarantine=1, want a number of bytes from 4096 on; the mode is off"},
+		{"quarantine=4095,poison", quarantine, "1048576 true", "freehold: FREEHOLD_DEBUG: quarantine=4095, want a number of bytes from 4096 on; the mode is off"},
 		{"", alone, "false", ""},
 		{"profile=3,leak", alone, "true", ""},
 		{"leak=", alone, "true", ""},

@@ -23,8 +23,8 @@ const Fill = 0xDB
 var on = asked()
 
 func asked() bool {
-	_, quarantine := mode.Int("quarantine", 1, 0)
-	return mode.On("poison") || quarantine || asan.Enabled
+	_, quarantine := mode.Quarantine()
+	return quarantine || asan.Enabled
 }
 
 // On reports whether allocators that are made from now on poison their unused memory.

@@ -32,7 +32,7 @@ func TestOnInTheEnvironment(t *testing.T) {
 		fmt.Println("on:", On())
 		return
 	}
-	for mode, want := range map[string]bool{"": false, "leak": false, "poison": true, "quarantine": true, "quarantine=1": true, "leak,quarantine=0": false} {
+	for mode, want := range map[string]bool{"": false, "leak": false, "poison": true, "quarantine": true, "quarantine=4096": true, "leak,quarantine=1": false} {
 		out, _, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
 		if line := fmt.Sprintf("on: %v\n", want || asan.Enabled); err != nil || !strings.Contains(out, line) {
 			t.Errorf("FREEHOLD_DEBUG=%s: %v, no %q in\n%s", mode, err, line, out)

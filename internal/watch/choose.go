@@ -56,8 +56,6 @@ const (
 	// RedZone is the number of bytes in a red zone.
 	RedZone = 32
 
-	defaultQuarantine = 1 << 20 // bytes, red zones included
-
 	// maxSampleRate keeps gaps within their type.
 	maxSampleRate = 1 << 48
 
@@ -97,14 +95,12 @@ func Counting() bool { return Countdown.Rate.Load() != 0 }
 
 func init() {
 	settings.random.Store(rand.Uint64())
-	n, on := mode.Int("quarantine", 1, defaultQuarantine)
-	if poisoned := mode.On("poison"); !on && (poisoned || asan.Enabled) {
-		n, on = defaultQuarantine, true
-	}
-	if on {
+	if n, on := mode.Quarantine(); on {
 		SetQuarantine(n)
+	} else if asan.Enabled {
+		SetQuarantine(mode.DefaultQuarantine)
 	}
-	if rate, on := mode.Int("profile", 1, DefaultSampleRate); on {
+	if rate, on := mode.Bytes("profile", 1, DefaultSampleRate); on {
 		SetSampleRate(rate)
 	} else if owners.On() {
 		SetSampleRate(1)

@@ -11,11 +11,10 @@ import (
 // The tests use heaps, whose package imports this one.
 
 const (
-	MaxSampleRate     = maxSampleRate
-	DefaultQuarantine = defaultQuarantine
-	MaxGuarded        = maxGuarded
-	MaxMappedGuards   = maxMappedGuards
-	FillByte          = poison.Fill
+	MaxSampleRate   = maxSampleRate
+	MaxGuarded      = maxGuarded
+	MaxMappedGuards = maxMappedGuards
+	FillByte        = poison.Fill
 )
 
 var (

@@ -63,9 +63,9 @@ func LendsGoMemory() bool { return lenders.Load() > 0 }
 // ChecksReferences reports whether references are checked: FREEHOLD_DEBUG has a mode that looks for
 // mistakes, or the build has -asan.
 func ChecksReferences() bool {
-	_, quarantine := mode.Int("quarantine", 1, 1)
+	_, quarantine := mode.Quarantine()
 	_, _, guard := mode.OneIn("guard")
-	return quarantine || guard || mode.On("poison") || mode.On("leak") || asan.Enabled
+	return quarantine || guard || mode.On("leak") || asan.Enabled
 }
 
 //go:norace

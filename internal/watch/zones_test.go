@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/watch"
 )
@@ -382,13 +383,13 @@ func TestQuarantineOfTheEnvironment(t *testing.T) {
 	for mode, want := range map[string]int{
 		"":                        0,
 		"leak":                    0,
-		"poison":                  watch.DefaultQuarantine,
-		"quarantine":              watch.DefaultQuarantine,
-		"quarantine=1":            1,
+		"poison":                  mode.DefaultQuarantine,
+		"quarantine":              mode.DefaultQuarantine,
+		"quarantine=1":            0,
 		"quarantine=10000":        10000,
 		"poison,quarantine=10000": 10000,
 		"quarantine=0":            0,
-		"quarantine=0,poison":     watch.DefaultQuarantine,
+		"quarantine=0,poison":     mode.DefaultQuarantine,
 	} {
 		out, _, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
 		if line := fmt.Sprintf("in quarantine: %d\n", want); err != nil || !strings.Contains(out, line) {
