@@ -27,9 +27,17 @@
 //     that are dropped without Close are reported at once.
 //   - stats: the figures of all heaps and tags in [AtExit].
 //   - guard, or guard=1/N: every block, or one in N, is guarded, and faults are reported.
-//   - poison: freed memory and 32 bytes behind each block are filled and looked at, with the
-//     stacks of Alloc and Free in the panic.
-//   - quarantine=BYTES: as poison, and each heap keeps BYTES of freed memory back.
+//   - poison: freed blocks and 32 bytes behind each live block are filled and later checked. A
+//     write to them panics with the stacks of the Alloc and the Free. Each heap keeps the last
+//     1 MiB of its freed blocks back for that.
+//   - quarantine=BYTES: as poison, and each heap keeps BYTES of freed blocks back. BYTES is 4096
+//     at least; a block that is larger than BYTES is reused at once, and not checked.
+//
+// Poison finds a write behind a block in the Free or Resize of the block. It finds a write to a
+// freed block in a later Alloc of the heap: an Alloc of n bytes checks n + 1,024 bytes of the freed
+// blocks. Free checks a block that it moves out of the quarantine; Trim and Close check all of
+// them. A program that ends before such a call finds nothing, unless main defers [AtExit]. Without
+// it, leak and stats report nothing at the end of a program either.
 //
 // docs/debugging.md leads from the symptom to the tool, with the output of each.
 package track

@@ -111,6 +111,14 @@ func SetGuardQuarantine(blocks int, bytes uintptr) (restore func()) {
 	return func() { quarantineMax = was }
 }
 
+// SetPatrol sets the bytes in quarantine that each Alloc checks at least, or 0 for none. It
+// returns a function that undoes it.
+func SetPatrol(bytes uintptr) (restore func()) {
+	was := patrolBytes
+	patrolBytes = bytes
+	return func() { patrolBytes = was }
+}
+
 // OnResize makes the engine call f with each block before it resizes it.
 func (h *Heap) OnResize(f func(b []byte)) { h.engine = resizing{h.engine, f} }
 
@@ -150,6 +158,9 @@ func (h *Heap) Verify() error {
 	}
 	if err := h.freed.verify(false); err != nil {
 		return err
+	}
+	if at := h.patrol.at; at != 0 && find(recordAt(at).addr) != recordAt(at) {
+		return fmt.Errorf("the cursor is at a record of no block")
 	}
 	var guarded guardCount
 	h.guards.eachRun(func(s *run) {

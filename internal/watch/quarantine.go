@@ -2,9 +2,14 @@
 //
 // Free checks the red zone, fills the block, and puts it into the quarantine of its heap, a queue
 // of limited size. A block that leaves the queue is checked, and then freed. So a late write is
-// found if it comes before the bytes that were freed after it exceed the quarantine. The call
-// that finds the write panics, with the stacks of the written block. It may be another
-// goroutine's.
+// found if it comes before the bytes that were freed after it exceed the quarantine. Each Alloc
+// also checks the next few blocks of the queue, round and round, so most late writes are found
+// sooner. The call that finds the write panics, with the stacks of the written block. It may be
+// another goroutine's.
+//
+//	head --> checked | checked | cursor: checked next | ... <-- Free
+//	  |
+//	  +--> the engine, when the queue is full
 //
 // For the engine a block in quarantine is live. Stats counts it as cached.
 
@@ -14,7 +19,18 @@ import (
 	"fmt"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
 )
+
+// cursor is the place in a quarantine where the next Alloc checks blocks. table.mu guards it.
+type cursor struct {
+	at     uintptr // record of the next block; 0 for the oldest
+	credit uintptr // bytes that may be checked
+}
+
+// An Alloc of n bytes checks n + patrolBytes bytes in quarantine, or none if patrolBytes is 0, which
+// tests set.
+var patrolBytes = uintptr(1 << 10)
 
 // quarantine frees the block of r, which take returned. A block that is larger than the
 // quarantine is freed at once, and not filled.
@@ -67,12 +83,59 @@ func (h *Heap) oldest(most uintptr) (whole []byte, mistake string) {
 	if h.freed.bytes <= most {
 		return nil, ""
 	}
-	r := recordAt(h.freed.head)
+	return h.leave(recordAt(h.freed.head))
+}
+
+// leave takes r's block out of the quarantine and ends its watch. mistake is as for oldest. mu is
+// held.
+func (h *Heap) leave(r *record) (whole []byte, mistake string) {
 	whole, mistake = r.whole(), h.writtenLate(r)
+	if h.patrol.at == r.self() {
+		h.patrol.at = r.after
+	}
 	h.freed.remove(r)
 	h.engine.Unmark(whole)
 	r.forget()
 	return whole, mistake
+}
+
+// look checks some blocks in quarantine for an Alloc of size bytes. If one was written, look frees
+// it and returns the message of a panic, else "".
+func (h *Heap) look(size int) (late string) {
+	whole, late := h.patrolled(uintptr(size))
+	if whole != nil {
+		h.engine.Free(whole)
+	}
+	return late
+}
+
+// patrolled moves the cursor past the blocks that the credit is enough for. It stops at a block
+// that was written, and takes it out of the quarantine. A block that is larger than the credit
+// waits for the credit of later calls, so a call takes time in proportion to its size.
+func (h *Heap) patrolled(size uintptr) (whole []byte, mistake string) {
+	if patrolBytes == 0 || asan.Enabled {
+		return nil, ""
+	}
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	p := &h.patrol
+	p.credit = min(p.credit+size+patrolBytes, h.freed.bytes) // so no block is checked twice
+	for p.credit > 0 {
+		if p.at == 0 {
+			p.at = h.freed.head
+		}
+		r := recordAt(p.at)
+		n := r.size + uintptr(r.red)
+		if n > p.credit {
+			break
+		}
+		p.credit -= n
+		if written(r.whole()) >= 0 {
+			return h.leave(r)
+		}
+		p.at = r.after
+	}
+	return nil, ""
 }
 
 // EachFreed calls f with the address of each block in quarantine.

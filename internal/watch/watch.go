@@ -89,6 +89,7 @@ type Heap struct {
 	guards guards
 	live   list
 	freed  list // in quarantine
+	patrol cursor
 }
 
 // Init makes h ready. It takes no memory.
@@ -109,6 +110,10 @@ func (h *Heap) Alloc(b []byte, align int, zero bool) ([]byte, error) {
 	if Zone() == 0 {
 		h.sample(b, weight)
 		return b, nil
+	}
+	if late := h.look(size); late != "" {
+		h.engine.Free(b)
+		panic(late)
 	}
 	var r *record
 	locked(func() { r = newRecord() })
@@ -408,6 +413,7 @@ func (h *Heap) Close() (late string) {
 			r.forget()
 		})
 	}
+	h.patrol = cursor{}
 	table.mu.Unlock()
 	if asan.Enabled {
 		for _, s := range h.pages.AllSegments() {

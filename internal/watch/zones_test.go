@@ -57,6 +57,7 @@ func TestWriteBeyondTheEndIsFoundByFree(t *testing.T) {
 func TestWriteAfterFreeIsFoundByWhoeverIsNext(t *testing.T) {
 	const size, quarantine = 100, 4096
 	keepFreed(t, quarantine)
+	t.Cleanup(watch.SetPatrol(0))
 	tests := map[string]func(h *Heap){
 		"Trim":  (*Heap).Trim,
 		"Close": (*Heap).Close,
@@ -94,6 +95,53 @@ func TestWriteAfterFreeIsFoundByWhoeverIsNext(t *testing.T) {
 					t.Errorf("a second panic: %s", got)
 				}
 			})
+		}
+	}
+}
+
+// A late write is found by the next Alloc as large as the block if nothing else is in quarantine,
+// and by the time that the Allocs have checked all of the quarantine otherwise. A block that is
+// freed meanwhile does not hide another one.
+func TestLateWriteIsFoundByTheNextAllocs(t *testing.T) {
+	const patrol = 4 << 10
+	keepFreed(t, 1<<20)
+	t.Cleanup(watch.SetPatrol(patrol))
+	for _, size := range []int{1, 100, patrol, 100_000, 900_000} {
+		for _, others := range []int{0, 1, 1000} {
+			for _, first := range []int{0, others / 2, others} { // where the block is in the quarantine
+				h := newHeap(t, Options{Name: "guilty"})
+				blocks := make([][]byte, others+1)
+				for i := range blocks {
+					blocks[i] = alloc(t, h, map[bool]int{true: size, false: 64}[i == first])
+				}
+				for _, b := range blocks {
+					h.Free(b)
+				}
+				for range first / 7 { // the cursor is anywhere
+					h.Free(alloc(t, h, 1))
+				}
+				blocks[first][size-1]++
+				_, _, held := h.Watch().Count()
+				most, late := 1+held/patrol, ""
+				if others == 0 {
+					most = 1
+				}
+				n := 0
+				for ; late == "" && n < most; n++ {
+					late = panicOf(func() { alloc(t, h, size) })
+				}
+				if !strings.Contains(late, fmt.Sprintf("byte %d of the block of %s at %p was written after its Free", size-1, arg.Bytes(size), blocks[first])) {
+					t.Errorf("%d bytes, %d of %d: %d Allocs say %q", size, first, others+1, n, late)
+				}
+				if live, _, after := h.Watch().Count(); live != n-1 || after != held-size-watch.RedZone {
+					t.Errorf("%d bytes, %d of %d: %d blocks are live after %d Allocs of which the last panicked, %d bytes in quarantine, before %d", size, first, others+1, live, n, after, held)
+				}
+				if got := panicOf(func() { h.Trim(); alloc(t, h, size) }); got != "" {
+					t.Errorf("a second panic: %s", got)
+				}
+				check(t, h)
+				h.Close()
+			}
 		}
 	}
 }
@@ -170,6 +218,7 @@ func TestAllocThatFailsHasNoRecord(t *testing.T) {
 	h, other := newHeap(t, Options{MaxBytes: 1 << 20}), newHeap(t, Options{})
 	alloc(t, h, size) // so that there is a block of the class
 	keepFreed(t, 1<<30)
+	t.Cleanup(watch.SetPatrol(0))
 	b := alloc(t, h, size)
 	h.Free(b)
 	b[0]++

@@ -42,7 +42,7 @@ func TestPlantedMistakesAreReportedWithTheirLine(t *testing.T) {
 		{"double free", "", "", "panic: freehold: Heap.Free: "},
 		{"interior free", "", "", "points 16 bytes into a block of 100 bytes"},
 		{"use after free", "", "guard", "freehold: use after free at 0x"},
-		{"late write", "", "poison", "was written after its Free"},
+		{"late write", "", "poison", `panic: freehold: heap "planted": byte 0 of the block of 100 bytes at `},
 		{"overflow", "", "guard", "1 byte past the end of a block of 100 bytes"},
 		{"overflow found by Free", "", "poison", "was written 1 byte beyond its end"},
 		{"leak", "", "leak", `1 block, 100 bytes of heap "planted", allocated at:`},

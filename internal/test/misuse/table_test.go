@@ -48,7 +48,7 @@ A mode detects all that the plain build detects. Modes can be combined, as in ` 
 
 | | |
 |---|---|
-| panic | The guilty call panics; the text begins with "freehold: " and names the mistake. A write past the end is found when the block is freed. A late write is found when the memory is used again, or with poison when the block leaves the quarantine, at the latest in Trim and Close. A pool checks free memory in Trim, Reset and Close too, and an arena its current chunk in Reset and Close. |
+| panic | The guilty call panics; the text begins with "freehold: " and names the mistake. A write past the end is found when the block is freed. A late write is found when the memory is used again, or with poison by one of the next Allocs of the heap: an Alloc of n bytes checks n + 1,024 bytes of the quarantine. Trim and Close check all of it, and so does ` + "`track.AtExit`" + `. A pool checks free memory in Trim, Reset and Close too, and an arena its current chunk in Reset and Close. |
 | error, out of memory | The guilty call returns an error that names the mistake, or one that matches ErrOutOfMemory. |
 | false, nil | The guilty call returns this. |
 | panic, or no harm | Nanoseconds decide between the two. No block gets two owners, unless both frees and then two allocations of the block all fall into the same few nanoseconds. |

@@ -34,7 +34,7 @@ var mistakes = map[string]func(heap *freehold.Heap){
 		b := take(heap)
 		heap.Free(b) // late write
 		fill(b)
-		heap.Trim()
+		take(heap)
 	},
 	"overflow": func(heap *freehold.Heap) {
 		b := take(heap)
