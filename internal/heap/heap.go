@@ -85,7 +85,7 @@ type Heap struct {
 	Shared    bool          // it serves the whole process: package freehold does not close it
 	ticks     uint32        // so far
 	drained   uint32        // the value of ticks at the last drain by a tick
-	relieved  int           // the calls that count had found at the last relief; Scavenging guards it
+	relieved  uint64        // slowCalls at the last relief; Scavenging guards it
 	watch     watch.Heap    // the watched blocks
 
 	pages pages.Heap

@@ -93,12 +93,10 @@ func (h *Heap) relieve() {
 		return
 	}
 	before := h.pages.CommittedNow()
-	if c := h.count(); c.calls-h.relieved >= reliefCalls {
-		h.relieved = c.calls
-		if c.cachesHoldMuch(growthHoard) {
-			h.pages.KeepSlabs(true)
-			h.caches.drain()
-			h.pages.KeepSlabs(false)
+	if calls := h.slowCalls(); calls-h.relieved >= reliefCalls {
+		h.relieved = calls
+		if h.count().cachesHoldMuch(growthHoard) {
+			h.pages.KeepSlabs(h.caches.drain)
 		}
 		h.pages.Purge(min(before/reliefShare, mostRelief) / pages.PageBytes)
 	}

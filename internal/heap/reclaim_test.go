@@ -12,6 +12,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/small"
+	"github.com/freehold-go/freehold/internal/test/await"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -319,6 +320,23 @@ func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
 	purged := int(h.Stats().PurgedBytes - before.PurgedBytes)
 	if most := min(mostRelief, before.Committed/reliefShare); purged <= most/2 || purged > most {
 		t.Errorf("%d bytes were purged of %d free ones", purged, before.Committed-before.Allocated)
+	}
+}
+
+// A heap that grows within reliefCalls of its last relief counts no blocks: it waits for neither a
+// drain nor a depot.
+func TestGrowthCountsNoBlocksBetweenReliefs(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	h.caches.counting.Lock()
+	done := make(chan bool, 1)
+	go func() { alloc(t, h, 2<<20); done <- true }()
+	if await.Lock("(*Heap).relieve", done) {
+		t.Error("a growth soon after the last relief waits for a count")
+	}
+	h.caches.counting.Unlock()
+	<-done
+	if h.pages.Passed() {
+		t.Error("the watermark was not raised")
 	}
 }
 

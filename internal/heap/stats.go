@@ -126,7 +126,6 @@ type counts struct {
 	live   int // in live blocks
 	cached int // in free blocks of caches and depots
 	empty  int // in spans in which all blocks are free, and in limbo
-	calls  int // not bytes: calls so far that no cache served
 }
 
 // count adds up a heap's memory. It takes a few microseconds.
@@ -135,12 +134,17 @@ func (h *Heap) count() (n counts) {
 		size := small.ClassSize(class)
 		n.live += in.Live * size
 		n.cached += in.Cached * size
-		n.calls += int(in.Allocs + in.Frees)
 		n.empty += in.Empty * int(small.SpanPages(class)) * pages.PageBytes
 	})
 	n.empty += h.small.LimboBytes()
 	n.live += int(p.Large.Bytes)
 	n.cached += kept
-	n.calls += int(p.Traffic.Allocs + p.Traffic.Frees)
 	return n
+}
+
+// slowCalls returns the number of calls so far that no cache served. It takes no lock of a depot,
+// so it costs less than count.
+func (h *Heap) slowCalls() uint64 {
+	t := h.pages.Figures().Traffic
+	return h.small.Calls() + t.Allocs + t.Frees
 }

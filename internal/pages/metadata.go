@@ -132,12 +132,17 @@ func (p *Heap) freeSlab(s *slab) {
 	p.metadata.unused = append(p.metadata.unused, s.addr())
 }
 
-// KeepSlabs makes empty slabs stay, for a drain after which the caches fill again at once. It is
-// undone by KeepSlabs(false).
-func (p *Heap) KeepSlabs(keep bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.metadata.keep = keep
+// KeepSlabs calls drain, and makes empty slabs stay meanwhile. It is for a drain after which the
+// caches fill again at once. Scavenging is held.
+func (p *Heap) KeepSlabs(drain func()) {
+	keep := func(keep bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.metadata.keep = keep
+	}
+	keep(true)
+	defer keep(false)
+	drain()
 }
 
 // FreeEmptySlabs frees the empty slabs that dropObject kept, unless KeepSlabs makes them stay.

@@ -138,11 +138,17 @@ func TestKeepSlabs(t *testing.T) {
 	full := fill()
 	held := h.pages.Figures().Metadata
 	for _, keep := range []bool{true, false} {
-		h.pages.KeepSlabs(keep)
-		for _, at := range full {
-			h.pages.FreeObject(at, 1024)
+		drain := func() {
+			for _, at := range full {
+				h.pages.FreeObject(at, 1024)
+			}
+			h.pages.FreeEmptySlabs()
 		}
-		h.pages.FreeEmptySlabs()
+		if keep {
+			h.pages.KeepSlabs(drain)
+		} else {
+			drain()
+		}
 		if now := h.pages.Figures().Metadata; (now == held) != keep {
 			t.Errorf("kept: %v: %d bytes of %d are left", keep, now, held)
 		}

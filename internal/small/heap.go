@@ -196,6 +196,21 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	return n
 }
 
+// Calls returns the number of calls of AllocFromDepot, and of FreeToDepot with a live block, so far.
+// It takes no lock, so it may miss calls in progress. On systems of 32 bits it may be wrong for a
+// moment.
+//
+//go:norace
+func (h *Heap) Calls() (n uint64) {
+	for i := range h.depots {
+		for j := range h.depots[i] {
+			d := &h.depots[i][j]
+			n += d.allocs + d.frees
+		}
+	}
+	return n
+}
+
 // EachBlock calls f with each live block of the span at addr. It calls f for nothing if no span of
 // the class is there any more. The size of a watched block is the class's. Other goroutines may
 // allocate and free blocks meanwhile. EachBlock holds the central's lock, so no span of the class
