@@ -28,17 +28,24 @@ func wantPanic(t *testing.T, call func(), parts ...string) {
 	}
 }
 
-// Stats has the size of a block, and sums over all blocks.
+// Stats has the size of a block, and sums over all blocks. It frees retired blocks once the last
+// guard has left.
 func TestStats(t *testing.T) {
 	b := newBlocks(t, 100, 8, &pool.Options{MaxBlocks: 50, MaxBytes: 1 << 20})
 	for range 3 {
 		freehold.Must(b.Alloc(10, 8))
 	}
+	guard := b.Enter()
 	b.Retire(freehold.Must(b.Alloc(100, 8)))
 	s := b.Stats()
 	want := pool.Stats{BlockSize: 100, Live: 3, LiveBytes: 300, Retired: 1, Blocks: 50, MaxBlocks: 50, Chunks: 1, Reserved: s.Reserved, MaxBytes: 1 << 20}
 	if s != want || s.Reserved < 50*104 {
 		t.Errorf("%+v, want %+v", s, want)
+	}
+	guard.Leave()
+	want.Retired = 0
+	if s := b.Stats(); s != want {
+		t.Errorf("after the last guard left: %+v, want %+v", s, want)
 	}
 }
 
@@ -394,6 +401,8 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 	r, q, s := freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8))
 	b.Retire(freehold.Must(b.Alloc(24, 8)))
 	b.Trim() // so s is of the second batch
+	guard := b.Enter()
+	defer guard.Leave()
 	b.Retire(s)
 	b.Free(q)
 	other := newBlocks(t, 24, 8, nil)

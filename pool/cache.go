@@ -280,7 +280,8 @@ func (p *Pool[T]) NewCache() *Cache[T] {
 // Get panics with a nil dereference.
 type Cache[T any] struct{ cache cache }
 
-// Get returns a zero T, with the errors of [Pool.Get].
+// Get returns a zero T, with the errors of [Pool.Get]. Any of the pool's calls takes it too:
+// [Pool.Put], [Pool.Retire] and [Pool.PutHandle].
 func (c *Cache[T]) Get() (t *T, err error) {
 	s := &c.cache
 	e := &s.entries[uint8(s.top)]

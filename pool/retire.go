@@ -42,6 +42,9 @@ func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 // Retire frees r once every [epoch.Guard] entered before the call has left. Unlink the block before
 // the call, so that new readers cannot find it. Retire panics as Free does. A later Free or Retire
 // of the block panics too. An empty r is a no-op.
+//
+// A later call frees the block, not the last Leave: a Retire or a Get, 64 blocks at a time, or
+// Trim, Stats, or a Get without a free block.
 func (b *Blocks) Retire(r []byte) {
 	if len(r) > 0 {
 		b.mustBeWhole("pool.Blocks.Retire", r)

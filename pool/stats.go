@@ -8,7 +8,7 @@ type Stats struct {
 	BlockSize int    // bytes in a block, before rounding
 	Live      int    // blocks handed out and neither freed nor retired
 	LiveBytes int    // Live * BlockSize
-	Retired   int    // blocks that wait for guards to leave
+	Retired   int    // blocks that were retired and that a guard may protect
 	Blocks    int    // blocks in all chunks: live, retired and free
 	Chunks    int    // chunks from the parent
 	Reserved  int    // bytes from the parent: chunks and their metadata
@@ -16,12 +16,14 @@ type Stats struct {
 	MaxBytes  int    // the limit of Reserved; 0 if there is none
 }
 
-// Stats returns the pool's figures. Get and Put count nothing, so Stats reads a word for each
-// block, which takes about a millisecond for a million. A block that is freed or retired during the
-// call may be counted twice or not at all.
+// Stats returns the pool's figures. First it frees the retired blocks that no guard protects. Get
+// and Put count nothing, so Stats reads a word for each block, which takes about a millisecond for
+// a million. A block that is freed or retired during the call may be counted twice or not at all.
 func (b *Blocks) Stats() Stats { return b.stats("pool.Blocks.Stats") }
 
 func (b *Blocks) stats(call string) Stats {
+	b.mustBeMade(call)
+	b.collect(true)
 	live, retired := b.count(call)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
