@@ -147,9 +147,10 @@ func TestPanics(t *testing.T) {
 			{kind + ".Value", func() { plain.Value(1<<32 - 1) }, "no string has the ID 4294967295"},
 			{kind + ".Release", func() { plain.Release(0) }, "references are not counted: Options.RefCounts is false"},
 			{kind + ".Retain", func() { plain.Retain(0) }, "references are not counted: Options.RefCounts is false"},
-			{kind + ".Value", func() { counted.Value(id) }, "no string has the ID 0"},
-			{kind + ".Release", func() { counted.Release(id) }, "no string has the ID 0"},
-			{kind + ".Retain", func() { counted.Retain(id) }, "no string has the ID 0"},
+			{kind + ".Value", func() { counted.Value(id) }, "the last reference to the string with the ID 0 was released"},
+			{kind + ".Release", func() { counted.Release(id) }, "the last reference to the string with the ID 0 was released"},
+			{kind + ".Value", func() { counted.Value(id + 1) }, "no string has the ID 1"},
+			{kind + ".Retain", func() { counted.Retain(id) }, "the last reference to the string with the ID 0 was released"},
 		}
 		for _, tt := range tests {
 			if got, want := panics.Of(tt.do), "freehold: "+tt.call+": "+tt.want; got != want {

@@ -35,7 +35,7 @@ func TestSharedLastReferenceDroppedAtOnce(t *testing.T) {
 		if again {
 			intern("another")
 		}
-		const want = "freehold: intern.Shared.%s: no string has the ID %d"
+		const want = "freehold: intern.Shared.%s: the last reference to the string with the ID %d was released"
 		for range 2 {
 			panics.Want(t, fmt.Sprintf(want, "Release", second), func() { s.releaseIn("Release", sh, h, second) })
 		}

@@ -117,7 +117,7 @@ func (s *Shared) LookupBytes(b []byte) (ID, bool) { return s.Lookup(textOf(b)) }
 func (s *Shared) Value(id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
-		noString(&s.base, &sharedKind, "Value", id)
+		s.store.noString(&s.base, &sharedKind, "Value", id)
 	}
 	return v
 }
@@ -161,7 +161,7 @@ func (s *Shared) mustHave(call string, id ID) string {
 	s.base.MustBeOpen(&sharedKind, call)
 	v, ok := s.store.value(id)
 	if !ok {
-		noString(&s.base, &sharedKind, call, id)
+		s.store.noString(&s.base, &sharedKind, call, id)
 	}
 	s.store.mustCount(&sharedKind, call)
 	return v
@@ -171,7 +171,7 @@ func (s *Shared) mustHave(call string, id ID) string {
 // dropped after mustHave. sh.mu is held.
 func (s *Shared) mustStillHave(call string, sh *shard, h uint32, id ID) {
 	if !sh.table.has(h, *s.store.refs.word(uint32(id))) {
-		noString(&s.base, &sharedKind, call, id)
+		s.store.noString(&s.base, &sharedKind, call, id)
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *Strings) LookupBytes(b []byte) (ID, bool) { return s.Lookup(textOf(b)) 
 func (s *Strings) Value(id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
-		noString(&s.base, &stringsKind, "Value", id)
+		s.store.noString(&s.base, &stringsKind, "Value", id)
 	}
 	return v
 }
@@ -152,7 +152,7 @@ func (s *Strings) mustHave(call string, id ID) string {
 	s.base.MustBeOpen(&stringsKind, call)
 	v, ok := s.store.value(id)
 	if !ok {
-		noString(&s.base, &stringsKind, call, id)
+		s.store.noString(&s.base, &stringsKind, call, id)
 	}
 	s.store.mustCount(&stringsKind, call)
 	return v
@@ -194,7 +194,10 @@ func (s *Strings) hashOf(v string) uint32 {
 }
 
 // noString panics for an ID without a string.
-func noString(b *container.Base, k *container.Kind, call string, id ID) {
+func (s *store) noString(b *container.Base, k *container.Kind, call string, id ID) {
 	b.MustBeOpen(k, call)
+	if s.counted && uint32(id) < s.ids.Load() {
+		arg.Panicf(k.Type+"."+call, "the last reference to the string with the ID %d was released", id)
+	}
 	arg.Panicf(k.Type+"."+call, "no string has the ID %d", id)
 }
