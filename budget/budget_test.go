@@ -308,13 +308,13 @@ func TestSettingsOfTheUserStay(t *testing.T) {
 		during, after setting
 		report        string
 	}{
-		{"none", nil, math.MaxInt64, 100, setting{900 * mib, 10000}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 10000"},
+		{"none", nil, math.MaxInt64, 100, setting{900 * mib, 10000}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 10000 (Go's heap to 400MiB)"},
 		{"GOMEMLIMIT", map[string]string{"GOMEMLIMIT": "2GiB"}, 2 * gib, 100, setting{2 * gib, 22500}, setting{2 * gib, 100}, "GOMEMLIMIT 2GiB (the program's own), GOGC 22500"},
 		{"GOMEMLIMIT=off", map[string]string{"GOMEMLIMIT": "off"}, math.MaxInt64, 100, setting{math.MaxInt64, 22500}, setting{math.MaxInt64, 100}, "GOMEMLIMIT off (the program's own), GOGC 22500"},
 		{"SetMemoryLimit", nil, 2 * gib, 100, setting{2 * gib, 22500}, setting{2 * gib, 100}, "GOMEMLIMIT 2GiB (the program's own), GOGC 22500"},
 		{"GOGC", map[string]string{"GOGC": "100"}, math.MaxInt64, 100, setting{900 * mib, 100}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 100 (the program's own)"},
 		{"SetGCPercent", nil, math.MaxInt64, -1, setting{900 * mib, -1}, setting{math.MaxInt64, -1}, "GOMEMLIMIT 900MiB, GOGC off (the program's own)"},
-		{"empty", map[string]string{"GOGC": "", "GOMEMLIMIT": ""}, math.MaxInt64, 100, setting{900 * mib, 10000}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 10000"},
+		{"empty", map[string]string{"GOGC": "", "GOMEMLIMIT": ""}, math.MaxInt64, 100, setting{900 * mib, 10000}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 10000 (Go's heap to 400MiB)"},
 		{"both", map[string]string{"GOGC": "50", "GOMEMLIMIT": "1"}, 1, 50, setting{1, 50}, setting{1, 50}, "GOMEMLIMIT 1B (the program's own), GOGC 50 (the program's own)"},
 	}
 	for _, tt := range tests {

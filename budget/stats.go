@@ -25,7 +25,7 @@ type Stats struct {
 	GoLive  int64 // objects that the last collection found live, with stacks and globals
 
 	GoLimit   int64 // Go's memory limit; math.MaxInt64 if there is none
-	GCPercent int   // GOGC; -1 if it is off
+	GCPercent int   // GOGC; -1 if it is off; thousands while few bytes of Go's heap are live
 	UserLimit bool  // Go's memory limit is the program's or GOMEMLIMIT's, and is left alone
 	UserGC    bool  // GOGC is the program's or the variable's, and is left alone
 
@@ -105,6 +105,9 @@ func (st Stats) String() string {
 		percent = strconv.Itoa(st.GCPercent)
 	}
 	fmt.Fprintf(&b, ", GOGC %s%s", percent, ownSetting(st.UserGC))
+	if st.GCPercent > maxPlainGOGC {
+		fmt.Fprintf(&b, " (Go's heap to %s)", pressure.FormatSize(st.goal()))
+	}
 	if st.Short > 0 {
 		fmt.Fprintf(&b, "; %s short", pressure.FormatSize(st.Short))
 	}
@@ -118,6 +121,16 @@ func (st Stats) String() string {
 		fmt.Fprintf(&b, "; %s", st.Problem)
 	}
 	return b.String()
+}
+
+// maxPlainGOGC is the largest GOGC that is printed without the goal. A larger GOGC means that few
+// bytes are live, and its number says little.
+const maxPlainGOGC = 1000
+
+// goal returns the bytes to which GOGC lets Go's heap grow, at most.
+func (st Stats) goal() int64 {
+	percent := float64(st.GCPercent) / 100
+	return int64(max(float64(st.GoLive)*(1+percent), smallestGoal*percent))
 }
 
 // ownSetting returns the text after a setting that is the program's own.
