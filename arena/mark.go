@@ -62,9 +62,10 @@ func (a *Arena) Mark() Mark {
 }
 
 // Rewind ends the blocks allocated or grown since m, and keeps their memory. A mark may be used
-// repeatedly. A Rewind to an older mark with fewer blocks, and Reset, make m stale. So may a Rewind
-// to a newer mark, if the newest blocks at m were freed before that mark was taken. Rewind panics
-// for a stale mark, and for a mark of another arena.
+// repeatedly until it is stale. Reset makes all marks stale. Rewind makes the marks stale that have
+// more blocks than m. Most of them are newer than m. An older mark has more blocks if some were
+// freed before m was taken, and may become stale too. Rewind panics for a stale mark, and for a
+// mark of another arena.
 //
 // It takes constant time (BenchmarkRewind). A Rewind to a mark that is not the newest takes up to
 // 24 bytes on the Go heap, until a Rewind to the same state or an earlier one.

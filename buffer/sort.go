@@ -87,7 +87,8 @@ func (r *Records) SortByPart(ctx context.Context, at, n int, o *SortOptions) err
 	return r.sort(ctx, call, byPart(at, n), o)
 }
 
-// SortByUint64 is SortByPart for a number: 8 bytes from offset at, in the given byte order.
+// SortByUint64 is SortByPart for a number: 8 bytes from offset at, in the given byte order. It
+// panics unless the records have RecordBytes of at+8 or more.
 func (r *Records) SortByUint64(ctx context.Context, at int, order binary.ByteOrder, o *SortOptions) error {
 	const call = "buffer.Records.SortByUint64"
 	if order == nil {
@@ -111,7 +112,10 @@ func (r *Records) mustHave(call string, at, n int) {
 		arg.Panicf(call, "the records have no RecordBytes")
 	}
 	arg.Range(call, "offset", at, 0, size)
-	arg.Range(call, "key length", n, 0, size-at)
+	arg.AtLeast(call, "key length", n, 0)
+	if n > size-at {
+		arg.Panicf(call, "the key is %s from offset %d, and records have %s", arg.Bytes(n), at, arg.Bytes(size))
+	}
 }
 
 // An order is by cmp or by key. part is the same key if it has one place in all records.
