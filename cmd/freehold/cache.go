@@ -52,7 +52,7 @@ func (cacheCommand) Help() string {
 
 // cacheVersion is the version of memcached with the same commands. Clients parse it as three
 // numbers; npm's memcached throws if text follows them.
-const cacheVersion = "1.6.18"
+const cacheVersion = "1.6.45"
 
 // The heap of commands and replies may take connBytes a connection, and clientsOwn for itself.
 const (

@@ -3,9 +3,13 @@
 package memcached
 
 import (
+	"bytes"
+	"encoding/base64"
+	"maps"
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,6 +41,9 @@ func (s *session) stats(words [][]byte, _ []byte) {
 	case "conns":
 		s.connections()
 	case "sizes":
+		if !s.sizes() {
+			return
+		}
 	case "cachedump":
 		if !s.dump(words) {
 			return
@@ -197,26 +204,48 @@ func (s *session) verbosity(words [][]byte, _ []byte) {
 
 func (s *session) quit([][]byte, []byte) { s.err = errQuit }
 
-func (s *session) shutdown([][]byte, []byte) { s.reply("ERROR: shutdown not enabled") }
+func (s *session) shutdown([][]byte, []byte) { s.reply("SERVER_ERROR: shutdown not enabled") }
 
 // slabs has no effect: there are none.
 func (s *session) slabs(words [][]byte, _ []byte) {
 	_, isNumber := parseUint(words[2])
 	switch {
-	case string(words[1]) == "automove" && !isNumber:
-		s.reply(badFormat)
-	case string(words[1]) == "automove":
-		s.reply("OK")
-	default:
+	case string(words[1]) == "reassign" && len(words) == 4:
+		s.reply("CLIENT_ERROR slab reassignment disabled")
+	case string(words[1]) != "automove":
 		s.reply("ERROR")
+	case !isNumber && len(words) < 4: // else it is a setting with a number
+		s.reply(badFormat)
+	default:
+		s.reply("OK")
 	}
+}
+
+// lru has no effect: this cache orders its entries in another way, and keeps those with short TTLs
+// apart by itself.
+func (s *session) lru(words [][]byte, _ []byte) {
+	ok := false
+	switch setting := string(words[1]); {
+	case setting == "mode":
+		ok = string(words[2]) == "flat" || string(words[2]) == "segmented"
+	case setting == "temp_ttl":
+		_, ok = parseInt(words[2])
+	case setting == "tune" && len(words) >= 6:
+		_, ok1 := parseUint32(words[2])
+		_, ok = parseUint32(words[3])
+		ok = ok && ok1
+	}
+	if !ok {
+		s.reply("ERROR")
+		return
+	}
+	s.reply("OK")
 }
 
 // dump lists some keys for "stats cachedump class limit". It refuses while another client lists
 // keys. There is one class, 1.
 func (s *session) dump(words [][]byte) bool {
-	if !s.dumping.TryLock() {
-		s.reply(busy)
+	if !s.mayList() {
 		return false
 	}
 	defer s.dumping.Unlock()
@@ -230,6 +259,7 @@ func (s *session) dump(words [][]byte) bool {
 		if limit--; s.err != nil || limit == math.MaxUint64 {
 			break
 		}
+		unpack(&e)
 		s.out = append(append(s.out, "ITEM "...), key...)
 		s.out = strconv.AppendInt(append(s.out, " ["...), int64(len(e.Value)), 10)
 		s.out = strconv.AppendInt(append(s.out, " b; "...), expiresAt(&e), 10)
@@ -239,8 +269,6 @@ func (s *session) dump(words [][]byte) bool {
 	return true
 }
 
-const busy = "BUSY currently processing crawler request"
-
 // expiresAt returns the Unix time at which an entry expires, or 0.
 func expiresAt(e *cache.Entry) int64 {
 	if e.TTL == 0 {
@@ -249,31 +277,107 @@ func expiresAt(e *cache.Entry) int64 {
 	return time.Now().Unix() + left(e)
 }
 
-// crawler lists all keys for "lru_crawler metadump all".
-func (s *session) crawler(words [][]byte, _ []byte) {
-	if string(words[1]) != "metadump" || len(words) < 3 {
-		s.reply("ERROR")
-		return
-	}
+const busy = "BUSY currently processing crawler request"
+
+// mayList locks dumping, or replies and returns false if another client holds it.
+func (s *session) mayList() bool {
 	if !s.dumping.TryLock() {
 		s.reply(busy)
+		return false
+	}
+	return true
+}
+
+// sizeStep is the width, in bytes, of the ranges of stats sizes.
+const sizeStep = 32
+
+// sizes is stats sizes: how many items there are of each size, with the 16 B of head that bytes in
+// stats has too. It reads all items, so only one client at a time may ask.
+func (s *session) sizes() bool {
+	if !s.mayList() {
+		return false
+	}
+	defer s.dumping.Unlock()
+	numbers := map[int]uint64{}
+	for key, e := range s.cache.All() {
+		numbers[(len(key)+len(e.Value)+itemHead+sizeStep-1)/sizeStep]++
+	}
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
+		s.stat(strconv.Itoa(n*sizeStep), numbers[n])
+		s.spill()
+	}
+	return s.err == nil
+}
+
+const itemHead = 16
+
+// crawler is lru_crawler. It lists all keys, and accepts the settings of memcached's crawler, which
+// have no effect.
+func (s *session) crawler(words [][]byte, _ []byte) {
+	number, isNumber := uint64(0), false
+	if len(words) > 2 {
+		number, isNumber = parseUint32(words[2])
+	}
+	switch what := string(words[1]); {
+	case len(words) == 2 && (what == "enable" || what == "disable"), what == "crawl" && len(words) == 3:
+		s.reply("OK")
+	case len(words) != 3:
+		s.reply("ERROR")
+	case (what == "tocrawl" || what == "sleep") && !isNumber:
+		s.reply(badFormat)
+	case what == "sleep" && number > 1_000_000:
+		s.reply("CLIENT_ERROR sleep must be one second or less")
+	case what == "tocrawl" || what == "sleep":
+		s.reply("OK")
+	case what == "metadump":
+		s.list(s.metaLine, "END")
+	case what == "mgdump":
+		s.list(s.getLine, "EN")
+	default:
+		s.reply("ERROR")
+	}
+}
+
+// list lists all keys, and ends the list with a line.
+func (s *session) list(line func(key []byte, e *cache.Entry), end string) {
+	if !s.mayList() {
 		return
 	}
 	defer s.dumping.Unlock()
+	s.reply("OK")
 	for key, e := range s.cache.All() {
-		until := expiresAt(&e)
-		if until == 0 {
-			until = -1
-		}
-		s.out = appendEscaped(append(s.out, "key="...), key)
-		s.out = strconv.AppendInt(append(s.out, " exp="...), until, 10)
-		s.out = strconv.AppendInt(append(s.out, " la="...), time.Now().Unix()-seconds(e.Idle), 10)
-		s.out = strconv.AppendUint(append(s.out, " cas="...), e.Version, 10)
-		s.out = append(append(append(s.out, " fetch="...), yesNo(e.Read)...), " cls=1 size="...)
-		s.out = append(strconv.AppendInt(s.out, int64(len(key)+len(e.Value)), 10), '\n')
+		unpack(&e)
+		line(key, &e)
 		if s.spill(); s.err != nil {
 			return
 		}
 	}
-	s.reply("END")
+	s.reply(end)
+}
+
+// metaLine appends the line of an entry for lru_crawler metadump.
+func (s *session) metaLine(key []byte, e *cache.Entry) {
+	until := expiresAt(e)
+	if until == 0 {
+		until = -1
+	}
+	s.out = appendEscaped(append(s.out, "key="...), key)
+	s.out = strconv.AppendInt(append(s.out, " exp="...), until, 10)
+	s.out = strconv.AppendInt(append(s.out, " la="...), time.Now().Unix()-seconds(e.Idle), 10)
+	s.out = strconv.AppendUint(append(s.out, " cas="...), e.Version, 10)
+	s.out = append(append(append(s.out, " fetch="...), yesNo(e.Read)...), " cls=1 size="...)
+	s.out = strconv.AppendInt(s.out, int64(len(key)+len(e.Value)), 10)
+	s.out = append(strconv.AppendUint(append(s.out, " flags="...), e.Flags&flagBits, 10), " \n"...)
+}
+
+// getLine appends an mg of a key for lru_crawler mgdump. Keys that no line can have, which the flag
+// b has brought, are base64 again.
+func (s *session) getLine(key []byte, _ *cache.Entry) {
+	s.out = append(s.out, "mg "...)
+	if bytes.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		s.out = append(base64.StdEncoding.AppendEncode(s.out, key), " b"...)
+	} else {
+		s.out = append(s.out, key...)
+	}
+	s.out = append(s.out, crlf...)
 }

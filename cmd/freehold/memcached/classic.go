@@ -117,7 +117,10 @@ func (s *session) end() {
 // in the same step. f runs under a lock of the cache.
 func (s *session) touched(key []byte, life time.Duration, f func(e *cache.Entry) bool) (found bool) {
 	s.cache.Update(key, func(e *cache.Entry, is bool) cache.Change {
-		if found = is; !found || !f(e) {
+		if found = is; !found {
+			return cache.Keep
+		}
+		if unpack(e); !f(e) {
 			return cache.Keep
 		}
 		e.TTL = life
@@ -167,10 +170,10 @@ func store(mode byte) func(s *session, words [][]byte, data []byte) {
 		flags, ok1 := parseUint32(words[2])
 		exptime, ok2 := parseInt(words[3])
 		w := write{key: words[1], value: data, mode: mode}
-		ok3 := mode != casMode
-		if !ok3 {
+		w.hasCAS = mode == casMode
+		ok3 := !w.hasCAS
+		if w.hasCAS && len(words) > 5 {
 			w.cas, ok3 = parseUint(words[5])
-			w.hasCAS = true
 		}
 		if !ok1 || !ok2 || !ok3 || len(w.key) > maxKey {
 			s.reply(badFormat)
@@ -215,13 +218,30 @@ func (s *session) delete(words [][]byte, _ []byte) {
 		return
 	}
 	s.tellFetchBefore(words[1])
-	found := s.cache.Delete(words[1])
+	found := s.remove(words[1])
 	s.countEither(found, deleteHits, deleteMisses)
 	if found {
 		s.reply("DELETED")
 		return
 	}
 	s.reply("NOT_FOUND")
+}
+
+// remove deletes an entry, tells watchers, and reports whether there was one.
+func (s *session) remove(key []byte) (found bool) {
+	if !s.watchers.wants(deletions) {
+		return s.cache.Delete(key)
+	}
+	size := 0
+	s.cache.Update(key, func(e *cache.Entry, is bool) cache.Change {
+		unpack(e)
+		found, size = is, len(e.Value)
+		return cache.Remove
+	})
+	if found {
+		s.tellDelete(key, "delete", size)
+	}
+	return found
 }
 
 func (s *session) touch(words [][]byte, _ []byte) {

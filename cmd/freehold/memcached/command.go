@@ -26,7 +26,7 @@ var commands = map[string]*command{
 	"replace": {run: store(replaceMode), least: 5, most: 6, size: 4, noreply: 1},
 	"append":  {run: store(appendMode), least: 5, most: 6, size: 4, noreply: 1},
 	"prepend": {run: store(prependMode), least: 5, most: 6, size: 4, noreply: 1},
-	"cas":     {run: store(casMode), least: 6, most: 7, size: 4, noreply: 1},
+	"cas":     {run: store(casMode), least: 5, most: 7, size: 4, noreply: 1}, // the block is skipped if the version is missing
 
 	"incr":   {run: (*session).incr, least: 3, most: 4, noreply: 1},
 	"decr":   {run: (*session).decr, least: 3, most: 4, noreply: 1},
@@ -46,6 +46,7 @@ var commands = map[string]*command{
 	"version":        {run: (*session).version, least: 1, most: maxWords},
 	"verbosity":      {run: (*session).verbosity, least: 2, most: 3, noreply: 1},
 	"lru_crawler":    {run: (*session).crawler, least: 2, most: maxWords},
+	"lru":            {run: (*session).lru, least: 3, most: maxWords},
 	"slabs":          {run: (*session).slabs, least: 3, most: maxWords, noreply: 1},
 	"shutdown":       {run: (*session).shutdown, least: 1, most: maxWords},
 	"watch":          {run: (*session).startWatching, least: 1, most: maxWords},
@@ -53,6 +54,7 @@ var commands = map[string]*command{
 }
 
 const (
+	leastLine   = 2 // bytes of the shortest command
 	badFormat   = "CLIENT_ERROR bad command line format"
 	tooLarge    = "SERVER_ERROR object too large for cache"
 	outOfMemory = "SERVER_ERROR out of memory storing object"
@@ -62,8 +64,8 @@ const (
 // block, if the command has one. command returns the number of bytes of after that it used. If the
 // data block is incomplete, it sets need to the block's size and returns false.
 func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
-	if len(words) == 0 {
-		s.reply("ERROR")
+	if len(s.text) < leastLine || len(words) == 0 {
+		s.reply(badFormat)
 		return 0, true
 	}
 	c := commands[string(words[0])]
@@ -72,7 +74,7 @@ func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 		s.unknown(words)
 		return 0, true
 	case len(words) < c.least || c.most > 0 && (len(words) > c.most || len(s.rest) > 0):
-		s.reply("ERROR")
+		s.reply(badFormat)
 		return 0, true
 	}
 	s.noReply = len(s.out)

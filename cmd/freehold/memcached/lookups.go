@@ -9,6 +9,7 @@ package memcached
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/freehold-go/freehold/cache"
 )
@@ -29,7 +30,7 @@ type lookup struct {
 }
 
 // plainFlags are the flags with which mg only reads, and counts as an access.
-const plainFlags = "cfhklOqstv"
+const plainFlags = "cCEfhklOqstv"
 
 var plainSet = setOf(plainFlags)
 
@@ -86,23 +87,32 @@ func (ls *lookups) parse(n int, line []byte) bool {
 	return false
 }
 
+// A passed entry was read by GetMany, but its key has to wait for its turn. h and l show the
+// accesses before that read.
+type passed struct {
+	key  int
+	read bool
+	idle time.Duration
+}
+
 // each calls f with each key in order, and its entry if the cache has one. It writes the replies
 // when they reach replyBytes. If fits refuses a reply, it calls f again with the same key. If f
 // sets later, it runs that mg after f, when the entry is no longer held.
 func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) {
-	var first cache.Entry // the entry of a reply that did not fit; h and l show its accesses
+	s.passed = s.passed[:0]
 	for next := 0; next < len(keys) && s.err == nil; s.spill() {
 		from, full := next, false
-		answer := func(e cache.Entry, found bool) {
+		answer := func(i int, e cache.Entry, found bool) {
+			unpack(&e)
+			s.asPassed(i, &e)
 			if full = full || len(s.out) >= replyBytes; full {
+				s.pass(i, &e)
 				return
 			}
-			if first.Version != 0 {
-				e.Read, e.Idle, first = first.Read, first.Idle, cache.Entry{}
-			}
-			switch f(next, e, found); {
+			switch f(i, e, found); {
 			case s.short > 0:
-				first, full = e, true
+				s.pass(i, &e)
+				full = true
 			case s.later != nil:
 				full = true
 			default:
@@ -110,18 +120,18 @@ func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) 
 			}
 		}
 		if len(keys) == 1 {
-			if !s.cache.View(keys[0], func(e cache.Entry) { answer(e, true) }) {
-				answer(cache.Entry{}, false)
+			if !s.cache.View(keys[0], func(e cache.Entry) { answer(0, e, true) }) {
+				answer(0, cache.Entry{}, false)
 			}
 		} else {
 			s.cache.GetMany(keys[from:], func(i int, e cache.Entry) {
 				for next < from+i && !full {
-					answer(cache.Entry{}, false)
+					answer(next, cache.Entry{}, false)
 				}
-				answer(e, true)
+				answer(from+i, e, true)
 			})
 			for next < len(keys) && !full {
-				answer(cache.Entry{}, false)
+				answer(next, cache.Entry{}, false)
 			}
 		}
 		s.again()
@@ -131,4 +141,22 @@ func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) 
 			next++
 		}
 	}
+}
+
+// pass remembers the accesses of an entry whose key has to wait.
+func (s *session) pass(i int, e *cache.Entry) {
+	if !s.asPassed(i, e) {
+		s.passed = append(s.passed, passed{i, e.Read, e.Idle})
+	}
+}
+
+// asPassed gives e the accesses that it had when its key was passed, and reports whether it was.
+func (s *session) asPassed(i int, e *cache.Entry) bool {
+	for _, p := range s.passed {
+		if p.key == i {
+			e.Read, e.Idle = p.read, p.idle
+			return true
+		}
+	}
+	return false
 }

@@ -23,12 +23,13 @@ type meta struct {
 
 	life, fresh, recache time.Duration // T, N, R
 	clientFlags          uint64        // F
-	cas, initial, delta  uint64        // C, J, D
+	cas, chosen          uint64        // C, E
+	initial, delta       uint64        // J, D
 	mode                 byte          // M, or 0
 }
 
 // metaFlags are all flags. Each command accepts each of them.
-const metaFlags = "bcfhklqstuvxCDFIJLMNOPRT"
+const metaFlags = "bcfhklqstuvxCDEFIJLMNOPRT"
 
 var metaSet = setOf(metaFlags)
 
@@ -112,6 +113,8 @@ func (m *meta) flag(word []byte) (problem string) {
 		m.clientFlags, ok = parseUint32(token)
 	case 'C':
 		m.cas, ok = parseUint(token)
+	case 'E':
+		m.chosen, ok = parseUint(token)
 	case 'J':
 		if m.initial, ok = parseUint(token); !ok {
 			return "CLIENT_ERROR invalid numeric initial value"
@@ -218,10 +221,16 @@ func (s *session) metaGet(words [][]byte, _ []byte) {
 
 // shown returns the size of the value in the reply.
 func (m *meta) shown(e *cache.Entry) int {
-	if m.has('v') {
+	if m.showsValue(e) {
 		return len(e.Value)
 	}
 	return 0
+}
+
+// showsValue reports whether the reply has the value. With C, mg shows it only if the client has
+// another version.
+func (m *meta) showsValue(e *cache.Entry) bool {
+	return m.has('v') && !(m.has('C') && m.cas == e.Version)
 }
 
 // metaLookup is mg in a run of lookups, with the entry e. If the client may win e, it sets later.
@@ -282,6 +291,7 @@ func (s *session) metaFetch(m *meta, l *look) {
 func (s *session) metaRead(m *meta, l *look) (found bool) {
 	isFirst := !l.again && !l.made
 	show := func(e cache.Entry) {
+		unpack(&e)
 		if isFirst {
 			l.before, isFirst = e, false
 			l.before.Value = nil // valid in this call only
@@ -335,14 +345,18 @@ func (s *session) win(m *meta) (wins bool) {
 
 // make adds an empty entry that this client has won. It returns false if there is one.
 func (s *session) make(m *meta) bool {
-	added, _ := s.cache.Add(m.key, cache.Entry{Flags: won, TTL: m.fresh})
+	e := cache.Entry{Flags: won, TTL: m.fresh}
+	if s.pack(m.key, &e, m.chosen, false) != stored {
+		return false
+	}
+	added, _ := s.cache.Add(m.key, e)
 	return added
 }
 
 // show replies with the entry.
 func (s *session) show(m *meta, e *cache.Entry, wins bool) {
-	value := e.Value
-	if m.has('v') {
+	value, showsValue := e.Value, m.showsValue(e)
+	if showsValue {
 		s.out = strconv.AppendUint(append(s.out, "VA "...), uint64(len(value)), 10)
 	} else {
 		s.out = append(s.out, "HD"...)
@@ -358,7 +372,7 @@ func (s *session) show(m *meta, e *cache.Entry, wins bool) {
 		s.out = append(s.out, " W"...)
 	}
 	s.out = append(s.out, crlf...)
-	if m.has('v') {
+	if showsValue {
 		s.out = append(append(s.out, value...), crlf...)
 	}
 }
@@ -372,7 +386,7 @@ func (s *session) metaSet(words [][]byte, data []byte) {
 	s.counts[cmdMeta].Add(1)
 	w := write{
 		key: m.key, value: data, mode: m.mode, flags: m.clientFlags, ttl: m.life, cas: m.cas,
-		hasCAS: m.has('C'), vivify: m.has('N'), fresh: m.fresh,
+		hasCAS: m.has('C'), vivify: m.has('N'), fresh: m.fresh, chosen: m.chosen,
 	}
 	switch w.mode {
 	case 0:
@@ -404,23 +418,32 @@ func (s *session) metaDelete(words [][]byte, _ []byte) {
 		return
 	}
 	s.counts[cmdMeta].Add(1)
-	r := stored
+	r, size := stored, 0
 	s.tellFetchBefore(m.key)
 	_, err := s.cache.Update(m.key, func(e *cache.Entry, found bool) cache.Change {
-		switch {
+		unpack(e)
+		switch r, size = stored, len(e.Value); {
 		case !found:
 			r = notFound
 			return cache.Keep
 		case m.has('C') && m.cas != e.Version:
 			r = exists
 			return cache.Keep
+		case m.delete(e) == cache.Remove:
+			return cache.Remove
 		}
-		return m.delete(e)
+		if r = s.pack(m.key, e, m.chosen, false); r != stored {
+			return cache.Keep
+		}
+		return cache.Store
 	})
 	if err != nil {
 		r = failed(err)
 	}
 	s.countEither(r == stored, deleteHits, deleteMisses)
+	if r == stored && !m.has('I') {
+		s.tellDelete(m.key, "md", size)
+	}
 	s.metaReply(&m, r, nil)
 }
 
@@ -450,7 +473,7 @@ func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 	s.counts[cmdMeta].Add(1)
 	n := number{
 		key: m.key, delta: m.delta, cas: m.cas, hasCAS: m.has('C'), vivify: m.has('N'), initial: m.initial, fresh: m.fresh,
-		hasTTL: m.has('T'), ttl: m.life,
+		hasTTL: m.has('T'), ttl: m.life, chosen: m.chosen,
 	}
 	if m.touchLast {
 		n.fresh = m.life
@@ -468,6 +491,7 @@ func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 		s.metaReply(&m, r, nil)
 		return
 	}
+	m.seen &^= setOf("C") // which hides no value here
 	value := strconv.AppendUint(s.scratch[:0], n.value, 10)
 	s.scratch = value
 	e := cache.Entry{Value: value, TTL: n.expiry, Version: version}
@@ -487,6 +511,7 @@ func (s *session) metaDebug(words [][]byte, _ []byte) {
 	}
 	s.counts[cmdMeta].Add(1)
 	if !s.cache.Peek(m.key, func(e cache.Entry) {
+		unpack(&e)
 		s.out = append(append(s.out, "ME "...), m.word...)
 		s.out = strconv.AppendInt(append(s.out, " exp="...), left(&e), 10)
 		s.out = strconv.AppendInt(append(s.out, " la="...), seconds(e.Idle), 10)

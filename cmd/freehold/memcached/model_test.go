@@ -104,6 +104,13 @@ func (m *model) add(key string, down bool, delta uint64, cas string, vivify, ttl
 
 var classic = map[string]string{"HD": "STORED\r\n", "NS": "NOT_STORED\r\n", "EX": "EXISTS\r\n", "NF": "NOT_FOUND\r\n"}
 
+// choose makes n the version of a key, if its last command, which has replied r, has stored it.
+func (m *model) choose(key, r string, n int) {
+	if n > 0 && m.items[key] != nil && (r == "HD" || r[0] <= '9') {
+		m.cas[key], m.fresh[key] = strconv.Itoa(n), true
+	}
+}
+
 // A program is bytes that say what to do.
 type program []byte
 
@@ -137,6 +144,15 @@ func (p *program) casOf(m *model, key string) string {
 		return m.cas[key]
 	}
 	return ""
+}
+
+// chosen returns a version for E and its flag, or in three of four cases 0 and none.
+func (p *program) chosen() (n int, flag string) {
+	if p.pick(4) > 0 {
+		return 0, ""
+	}
+	n = 1 + p.pick(9)
+	return n, fmt.Sprintf(" E%d", n)
 }
 
 // step returns a command and the reply of the model.
@@ -190,8 +206,11 @@ func (m *model) step(p *program) (say, want string) {
 		cas := p.casOf(m, key)
 		vivify, n := p.maybe("N")
 		new := modelItem{value: value, flags: p.pick(3), ttl: p.exptime()}
-		say = fmt.Sprintf("ms %s %d M%c F%d T%d%s%s\r\n%s\r\n", key, len(value), mode, new.flags, new.ttl, n, casFlag(cas), value)
-		want = m.store(mode, key, new, cas, vivify) + "\r\n"
+		chosen, e := p.chosen()
+		say = fmt.Sprintf("ms %s %d M%c F%d T%d%s%s%s\r\n%s\r\n", key, len(value), mode, new.flags, new.ttl, n, casFlag(cas), e, value)
+		want = m.store(mode, key, new, cas, vivify)
+		m.choose(key, want, chosen)
+		want += "\r\n"
 	case 10:
 		return m.metaDelete(p, key)
 	case 11:
@@ -204,8 +223,11 @@ func (m *model) step(p *program) (say, want string) {
 		} else if vivify > -2 && ttl > -2 {
 			vivify = ttl
 		}
-		say = fmt.Sprintf("ma %s v M%c D%d%s%s\r\n", key, "ID"[bit(down)], delta, flags, casFlag(cas))
-		want = m.add(key, down, delta, cas, vivify, ttl) + "\r\n"
+		chosen, e := p.chosen()
+		say = fmt.Sprintf("ma %s v M%c D%d%s%s%s\r\n", key, "ID"[bit(down)], delta, flags, casFlag(cas), e)
+		want = m.add(key, down, delta, cas, vivify, ttl)
+		m.choose(key, want, chosen)
+		want += "\r\n"
 		if want[0] <= '9' {
 			want = fmt.Sprintf("VA %d\r\n%s", len(want)-2, want)
 		}
@@ -264,13 +286,18 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 			judged = ttl
 		}
 	}
-	say = fmt.Sprintf("mg %s v f t k h%s%s%s%s\r\n", key, n, r, t, quiet)
+	chosen, e := p.chosen()
+	cas := p.casOf(m, key)
+	has := it != nil && cas != "" && cas == m.cas[key] && m.fresh[key] // the client has the value
+	say = fmt.Sprintf("mg %s v f t k h%s%s%s%s%s%s\r\n", key, n, r, t, quiet, e, casFlag(cas))
 	switch {
 	case it == nil && vivify < 0: // -1 has expired when it is made
 		return say, "EN k" + key + "\r\n"
 	case it == nil:
 		m.put(key, modelItem{ttl: vivify, won: true})
 		it, wins = m.items[key], true
+		m.choose(key, "HD", chosen)
+		has = cas == m.cas[key] && m.fresh[key]
 	case !it.won && (it.stale || judged != 0 && recache > max(judged, 0)):
 		it.won, wins = true, true // which is no new version
 	}
@@ -288,7 +315,11 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 			want += flag.name
 		}
 	}
-	want += "\r\n" + it.value + "\r\n"
+	if want += "\r\n"; has {
+		want = "HD" + strings.TrimPrefix(want, fmt.Sprintf("VA %d", len(it.value)))
+	} else {
+		want += it.value + "\r\n"
+	}
 	if ttl > -2 {
 		m.touch(key, ttl)
 	}
@@ -298,7 +329,8 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 func (m *model) metaDelete(p *program, key string) (say, want string) {
 	flags, cas := []string{"", " I", " x", " I x"}[p.pick(4)], p.casOf(m, key)
 	ttl, t := p.maybe("T")
-	say = fmt.Sprintf("md %s%s%s%s\r\n", key, flags, t, casFlag(cas))
+	chosen, e := p.chosen()
+	say = fmt.Sprintf("md %s%s%s%s%s\r\n", key, flags, t, casFlag(cas), e)
 	it := m.items[key]
 	switch {
 	case it == nil:
@@ -320,6 +352,7 @@ func (m *model) metaDelete(p *program, key string) (say, want string) {
 		}
 	}
 	m.put(key, next)
+	m.choose(key, "HD", chosen)
 	return say, "HD\r\n"
 }
 

@@ -366,7 +366,7 @@ func TestStats(t *testing.T) {
 	talk(t, s, "set a 0 0 1\r\n1\r\nget a b\r\nincr a 1\r\nincr b 1\r\ndecr a 1\r\ndelete b\r\ntouch a 0\r\ntouch b 0\r\ncas a 0 0 1 1\r\n1\r\nset c 0 0 100000\r\n")
 	got := talk(t, s, "stats\r\n")
 	for _, want := range []string{"cmd_get 2", "get_hits 1", "get_misses 1", "cmd_set 2", "incr_hits 1", "incr_misses 1", "decr_hits 1", "delete_misses 1",
-		"touch_hits 1", "touch_misses 1", "cas_badval 1", "store_too_large 1", "curr_items 1", "version 1.6.18", "freehold_version test", "curr_connections 1"} {
+		"touch_hits 1", "touch_misses 1", "cas_badval 1", "store_too_large 1", "curr_items 1", "version 1.6.45", "freehold_version test", "curr_connections 1"} {
 		if !strings.Contains(got, "STAT "+want+"\r\n") {
 			t.Errorf("no %q in %q", want, got)
 		}

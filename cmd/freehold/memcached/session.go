@@ -48,6 +48,7 @@ type session struct {
 	words   [maxWords][]byte
 	rest    []byte // the part of text after words
 	lookups lookups
+	passed  []passed
 	later   *meta // an mg that may win its entry, with its state in look
 	look    look
 	key     [maxKey]byte

@@ -134,7 +134,7 @@ func TestStatsOfTheServer(t *testing.T) {
 	for command, lines := range map[string][]string{
 		"stats": {
 			fmt.Sprint("limit_maxbytes ", testBytes), "max_connections 2", "curr_connections 1",
-			"rejected_connections 0", "failed_handshakes 0", "version 1.6.18", "freehold_version test", "accepting_conns 1", "curr_items 1", "total_items 1",
+			"rejected_connections 0", "failed_handshakes 0", "version 1.6.45", "freehold_version test", "accepting_conns 1", "curr_items 1", "total_items 1",
 			"evictions 0", "reclaimed 0", "buffer_bytes 0", "buffer_waits 0", "buffer_refused 0", "snapshots 1", "snapshots_failed 2", "log_watchers 0", "log_worker_written 0",
 			"log_watcher_sent 0", "log_watcher_skipped 0", "idle_kicks 0", "slow_kicks 0", "auth_cmds 0", "get_expired 0", "conn_yields 0", "pointer_size 64",
 		},

@@ -28,11 +28,13 @@ const (
 	mutations
 	evictions
 	connevents
+	deletions
 )
 
 var kindNames = map[string]kinds{
 	"fetchers": fetchers, "mutations": mutations, "evictions": evictions, "connevents": connevents,
-	"rawcmds": 0, "sysevents": 0, "proxyreqs": 0, "proxyevents": 0, "proxyuser": 0, // kinds that this server does not have
+	"deletions": deletions,
+	"rawcmds":   0, "sysevents": 0, "proxyreqs": 0, "proxyevents": 0, "proxyuser": 0, // kinds that this server does not have
 }
 
 const (
@@ -240,7 +242,10 @@ func (s *session) tellFetchBefore(key []byte) {
 		return
 	}
 	size := 0
-	found := s.cache.Peek(key, func(e cache.Entry) { size = len(e.Value) })
+	found := s.cache.Peek(key, func(e cache.Entry) {
+		unpack(&e)
+		size = len(e.Value)
+	})
 	s.tellFetch(key, found, size)
 }
 
@@ -263,6 +268,17 @@ func (s *session) tellStore(key []byte, r result, command string, ttl int64, siz
 	})
 }
 
+// tellDelete tells watchers that a client has deleted an entry or its value.
+func (s *session) tellDelete(key []byte, command string, size int) {
+	if !s.watchers.wants(deletions) {
+		return
+	}
+	s.watchers.tell(deletions, func(b []byte) []byte {
+		b = appendEscaped(append(b, " type=deleted key="...), key)
+		return s.appendWho(append(append(b, " cmd="...), command...), size)
+	})
+}
+
 // appendWho appends the end of a session's line.
 func (s *session) appendWho(b []byte, size int) []byte {
 	b = strconv.AppendUint(append(b, " clsid=1 cfd="...), s.id, 10)
@@ -274,6 +290,7 @@ func (s *Server) Evicted(key []byte, e cache.Entry, why cache.Reason) {
 	if why == cache.Expired || !s.watchers.wants(evictions) {
 		return
 	}
+	unpack(&e)
 	s.watchers.tell(evictions, func(b []byte) []byte {
 		b = appendEscaped(append(b, " type=eviction key="...), key)
 		b = append(append(b, " fetch="...), yesNo(e.Read)...)

@@ -73,6 +73,17 @@ func TestWatch(t *testing.T) {
 				}
 			}
 		}
+		d, deleted := watchClient(t, p, "watch deletions")
+		talk(t, s, "delete a\r\ndelete a\r\nmd a\r\nms a 3 E5\r\nabc\r\nmd a I\r\nmd a x\r\nmd a\r\nms a 2\r\nab\r\ndelete a\r\n")
+		for _, want := range []string{"delete clsid=1 cfd=N size=3", "md clsid=1 cfd=N size=3", "md clsid=1 cfd=N size=0", "delete clsid=1 cfd=N size=2"} {
+			if got := next(t, deleted); got != "type=deleted key=a cmd="+strings.Replace(want, "cfd=N", fmt.Sprint("cfd=", s.opened), 1)+"\n" {
+				t.Errorf("the watcher of deletions was told %q, want %q", got, want)
+			}
+		}
+		d.Close()
+		for range 11 { // of the commands above
+			next(t, lines)
+		}
 		s.Evicted([]byte("k"), cache.Entry{Value: []byte("v"), Read: true, Idle: 5 * time.Second, TTL: 10 * time.Second}, cache.Room)
 		s.Evicted([]byte("k"), cache.Entry{}, cache.Expired)
 		s.Evicted([]byte("l"), cache.Entry{}, cache.Shrunk)

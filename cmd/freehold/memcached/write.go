@@ -3,6 +3,8 @@
 package memcached
 
 import (
+	"cmp"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"time"
@@ -21,11 +23,49 @@ const (
 )
 
 // Bits of an entry's flags beside the client's. md or ms marks an entry as stale. won says that a
-// client has won the right to fetch it anew.
+// client has won the right to fetch it anew. packed says that its value ends with a version that a
+// client has chosen: see pack.
 const (
-	won   = 1 << 32
-	stale = 1 << 33
+	won    = 1 << 32
+	stale  = 1 << 33
+	packed = 1 << 34
 )
+
+const versionBytes = 8
+
+// pack makes e an entry of key whose version is chosen, the number of a flag E. The version follows
+// the value in the cache:
+//
+//	| value | version 8 B |
+//
+// 0 is none, and leaves e as it is. isJoined says that the value is in the room that join has
+// returned. The new value is valid until the command ends.
+func (s *session) pack(key []byte, e *cache.Entry, chosen uint64, isJoined bool) result {
+	if chosen == 0 {
+		return stored
+	}
+	value := e.Value
+	if !isJoined {
+		room, r := s.join(key, len(value))
+		if r != stored {
+			return r
+		}
+		value = append(room, value...)
+	}
+	e.Value = binary.LittleEndian.AppendUint64(value, chosen)
+	e.Flags |= packed
+	return stored
+}
+
+// unpack undoes pack: e then has the value and the version of the client.
+func unpack(e *cache.Entry) {
+	if e.Flags&packed == 0 {
+		return
+	}
+	n := len(e.Value) - versionBytes
+	e.Value, e.Version = e.Value[:n], binary.LittleEndian.Uint64(e.Value[n:])
+	e.Flags &^= packed
+}
 
 // A result is how a write ended.
 type result int
@@ -58,6 +98,7 @@ type write struct {
 	stale      bool // if cas is too low, the value is stored as stale
 	vivify     bool // append and prepend add a missing entry, with fresh as its TTL
 	fresh      time.Duration
+	chosen     uint64 // the version that the entry gets; 0 is the next one
 
 	result cache.Entry // the stored entry, with its version
 }
@@ -75,14 +116,18 @@ func (s *session) write(w *write) result {
 // put is write without watchers.
 func (s *session) put(w *write) (result, uint64) {
 	s.counts[cmdSet].Add(1)
-	if w.mode == setMode && !w.hasCAS {
+	if w.mode == setMode && !w.hasCAS && w.chosen == 0 {
 		version, err := s.cache.Put(w.key, cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl})
 		return s.stored(stored, version, err)
 	}
 	r := stored
 	version, err := s.cache.Update(w.key, func(e *cache.Entry, found bool) cache.Change {
+		unpack(e)
 		if r = w.check(e, found); r == stored {
 			r = s.apply(w, e, found)
+		}
+		if r == stored {
+			r = s.pack(w.key, e, w.chosen, found && w.joins())
 		}
 		if r != stored {
 			return cache.Keep
@@ -92,7 +137,7 @@ func (s *session) put(w *write) (result, uint64) {
 	if w.hasCAS {
 		s.countCAS(r)
 	}
-	return s.stored(r, version, err)
+	return s.stored(r, cmp.Or(w.chosen, version), err)
 }
 
 // stored returns the result of a write that r has allowed, after the error of the cache.
@@ -111,7 +156,7 @@ func (s *session) stored(r result, version uint64, err error) (result, uint64) {
 // check returns stored if the current entry allows w, and otherwise the result of w.
 func (w *write) check(e *cache.Entry, found bool) result {
 	switch {
-	case !found && (w.mode == addMode || w.joins() && w.vivify):
+	case w.mode == setMode && !w.hasCAS, !found && (w.mode == addMode || w.joins() && w.vivify):
 		return stored
 	case !found && w.hasCAS && !w.joins():
 		return notFound
@@ -142,7 +187,7 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 		if w.mode == prependMode {
 			first, second = second, first
 		}
-		joined, r := s.join(w, len(first)+len(second))
+		joined, r := s.join(w.key, len(first)+len(second))
 		if r != stored {
 			return r
 		}
@@ -162,12 +207,12 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 	return stored
 }
 
-// join returns room for a value of n bytes, which is valid until the command ends.
-func (s *session) join(w *write, n int) (room []byte, r result) {
-	switch {
-	case len(w.key)+n > s.options.MaxItem:
+// join returns room for a value of n bytes and a version, which is valid until the command ends.
+func (s *session) join(key []byte, n int) (room []byte, r result) {
+	if len(key)+n > s.options.MaxItem {
 		return nil, refused
-	case n <= bufferBytes:
+	}
+	if n += versionBytes; n <= bufferBytes {
 		s.scratch = slices.Grow(s.scratch[:0], n)
 		return s.scratch, stored
 	}
@@ -191,6 +236,7 @@ type number struct {
 	fresh   time.Duration
 	hasTTL  bool
 	ttl     time.Duration
+	chosen  uint64 // the version that the entry gets; 0 is the next one
 
 	value  uint64        // the result
 	expiry time.Duration // the TTL before ttl applies
@@ -201,11 +247,15 @@ func (s *session) add(n *number) (result, uint64) {
 	r := stored
 	s.tellFetchBefore(n.key)
 	version, err := s.cache.Update(n.key, func(e *cache.Entry, found bool) cache.Change {
+		unpack(e)
 		if r = n.apply(e, found); r != stored {
 			return cache.Keep
 		}
 		s.scratch = strconv.AppendUint(s.scratch[:0], n.value, 10)
 		e.Value, e.Idle = s.scratch, 0
+		if r = s.pack(n.key, e, n.chosen, false); r != stored {
+			return cache.Keep
+		}
 		return cache.Store
 	})
 	if n.down {
@@ -213,7 +263,7 @@ func (s *session) add(n *number) (result, uint64) {
 	} else {
 		s.countEither(r == stored, incrHits, incrMisses)
 	}
-	return s.stored(r, version, err)
+	return s.stored(r, cmp.Or(n.chosen, version), err)
 }
 
 // apply computes the result, and sets the TTL of e.
