@@ -76,7 +76,7 @@ func (c *central) fill(h *Heap, m *magazine, home int) error {
 	all := m.entries(classes[c.class].batch)
 	n := 0
 	for n < len(all) {
-		s := c.next(home, n == 0 && !c.scarce(0))
+		s := c.next(home, n == 0 && !c.adds(h, 0))
 		if s == nil {
 			if n > 0 {
 				break
@@ -123,32 +123,32 @@ func (c *central) next(home int, borrow bool) *Span {
 }
 
 // provides reports whether a home in need takes its next blocks from a span of its own, and not
-// from the depots of other homes, which have about others blocks. It does if it has such a span or
-// adopts one, which provides does at once. In a heap without a limit it also does if blocks are
-// scarce: then fill adds a span.
+// from the depots of other homes, which have about others blocks. It does if it has such a span,
+// adopts one, which provides does at once, or adds one.
 func (c *central) provides(h *Heap, home, others int) bool {
 	c.lock()
 	defer c.mu.Unlock()
-	return c.next(home, false) != nil || h.pages.Limit() == 0 && c.scarce(others)
+	return c.next(home, false) != nil || c.adds(h, others)
 }
 
-// scarce reports whether at most a 32nd of the class's blocks are free, in spans or among the
-// others free blocks of depots. If blocks are scarce, a home adds a span. If it took the last free
-// blocks of other homes instead, each home would soon have blocks of all spans. Then all processors
-// would write to the same cache lines of statuses.
-func (c *central) scarce(others int) bool {
+// adds reports whether a home without partial spans adds a span before it takes blocks of other
+// homes. It does in a heap without a limit if at most a 32nd of the class's blocks are free, in
+// spans or among the others free blocks of depots. If a home took these last blocks instead, each
+// home would soon have blocks of all spans. Then all processors would write to the same cache lines
+// of statuses. A heap with a limit saves its memory for other classes.
+func (c *central) adds(h *Heap, others int) bool {
 	const share = 32
 	all := c.spans * int(classes[c.class].blocks)
-	return (all-c.out+others)*share <= all
+	return h.pages.Limit() == 0 && (all-c.out+others)*share <= all
 }
 
-// carveOne returns a free block of a partial span, or the zero entry if there is none.
+// carveOne returns a free block of a partial span for a home, or the zero entry if there is none.
 // AllocFromDepot calls it if it could not get a magazine.
-func (c *central) carveOne() Entry {
+func (c *central) carveOne(home int) Entry {
 	c.lock()
 	defer c.mu.Unlock()
 	var out [1]Entry
-	for s := c.next(0, true); s != nil; s = c.next(0, true) {
+	for s := c.next(home, true); s != nil; s = c.next(home, true) {
 		if c.carve(s, out[:]) == 1 {
 			break
 		}

@@ -10,7 +10,10 @@ import (
 )
 
 // Blocks are allocated from their span and return to it though there is no memory for a magazine.
+// The span stays its home's.
 func TestBlocksWithoutAMagazine(t *testing.T) {
+	homes(t, 2)
+	workIn(1)
 	m := newMachine(t, pages.Options{MaxBytes: 4 << 20}, 1)
 	p := m.processors[0]
 	var live [][]byte
@@ -36,6 +39,9 @@ func TestBlocksWithoutAMagazine(t *testing.T) {
 		if _, err := p.tryAlloc(24); err != nil {
 			t.Fatalf("block %d of 2500 that are free: %v", i, err)
 		}
+	}
+	if s := SpanAt(AddrOf(live[1])); s.home != 1 {
+		t.Errorf("the span of home 1 has become one of home %d", s.home)
 	}
 	n := m.Holding(class, 0)
 	if p.free(live[1]); m.Holding(class, 0).Free != n.Free+1 || m.Holding(class, 0).Frees != n.Frees+1 {

@@ -15,7 +15,7 @@
 //
 //   - Alloc asks the home's depot, then the home's spans, then the half-free spans of other homes,
 //     which it adopts, and then the depots of other homes. A heap without a limit adds a span
-//     instead of that last step if the class has few free blocks: see scarce.
+//     instead of that last step if the class has few free blocks: see adds.
 //   - Free sends the blocks of other homes back, in batches: see sendHome.
 //
 // # The exchange
@@ -185,9 +185,10 @@ func (h *Heap) AllocFromDepot(in Slots, class uint8, slot, size int) (addr uintp
 	defer d.mu.Unlock()
 	d.begin(h)
 	d.allocs++
-	m, err := d.fetch(h, h.homeOf(slot))
+	home := h.homeOf(slot)
+	m, err := d.fetch(h, home)
 	if err != nil {
-		e := h.central[class].carveOne()
+		e := h.central[class].carveOne(home)
 		if e.Addr == 0 {
 			return 0, 0, err
 		}

@@ -184,18 +184,22 @@ func TestBlocksComeFromOtherHomes(t *testing.T) {
 	}
 }
 
-// A home that has no blocks adopts a span of another home if half of it is free. It leaves one with
-// fewer free blocks alone while blocks are scarce, and then borrows from it.
+// A home that has no blocks adopts a span of another home if half of it is free, or else borrows
+// from one. While few blocks are free, it adds a span instead of borrowing, unless the heap has a
+// limit.
 func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 	for _, tt := range []struct {
+		limit       int
 		live, spans int // blocks live of home 0; full spans besides
 		home, added int
 	}{
-		{128, 0, 1, 0}, {256, 0, 1, 0}, // of 512
-		{384, 0, 0, 0}, // borrowed
-		{384, 7, 0, 1}, // 128 blocks are a 32nd
+		{0, 128, 0, 1, 0}, {0, 256, 0, 1, 0}, // of 512
+		{0, 384, 0, 0, 0}, // borrowed
+		{0, 384, 7, 0, 1}, // 128 blocks are a 32nd
+		{64 << 20, 384, 7, 0, 0},
 	} {
-		p := newHomes(t, 2)
+		homes(t, 2)
+		p := newMachine(t, pages.Options{MaxBytes: tt.limit}, 1).processors[0]
 		c := &p.m.central[class64]
 		for range tt.live + 512*tt.spans {
 			p.alloc(t, 64)
