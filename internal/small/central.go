@@ -163,12 +163,12 @@ func (c *central) carve(s *Span, out []Entry) (n int) {
 	if s.out == 0 {
 		c.empty--
 	}
-	carved := 0
+	carved, i := 0, uintptr(0)
 	words := classes[c.class].freeWords()
 	for w := uintptr(0); w < words && n < len(out); w++ {
 		word := s.free.Word(w)
 		for *word != 0 && n < len(out) {
-			i := w*64 + uintptr(bits.TrailingZeros64(*word))
+			i = w*64 + uintptr(bits.TrailingZeros64(*word))
 			*word &= *word - 1
 			carved++
 			if e := s.entryOf(i); *StatusAt(e.Status) >= FreeZero {
@@ -179,8 +179,10 @@ func (c *central) carve(s *Span, out []Entry) (n int) {
 	}
 	s.out += uint32(carved)
 	c.out += carved
-	c.holes -= int(s.holes)
-	s.holes, s.punched = 0, false
+	s.punched = false
+	if s.holes != 0 { // each block before i was carved, or was out already
+		c.setHoles(s, s.holes&^s.systemPages(s.Base, s.Base+(i+1)*s.Size))
+	}
 	if s.out == uint32(classes[c.class].blocks) {
 		c.remove(s)
 	}
@@ -300,7 +302,7 @@ func (c *central) release(h *Heap, s *Span) {
 	c.remove(s)
 	c.released++
 	c.spans--
-	c.holes -= int(s.holes)
+	c.setHoles(s, 0)
 	c.bury(h, s)
 	h.pages.FreeRun(&s.Span)
 }

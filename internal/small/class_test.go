@@ -48,6 +48,9 @@ func TestClassTable(t *testing.T) {
 		if c.bitsBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > MapPageMask>>MapPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)
 		}
+		if n := c.pages * pages.PageBytes / (4 << 10); n > 32 {
+			t.Errorf("class %+v: %d system pages do not fit into Span.holes", *c, n)
+		}
 		// The reciprocal divides exactly, and knows what divides exactly.
 		for off := range c.pages * pages.PageBytes {
 			product := uint64(off) * uint64(reciprocals[i])

@@ -3,6 +3,8 @@
 package small
 
 import (
+	"math/bits"
+
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -54,7 +56,6 @@ func (c *central) punch(h *Heap) {
 // twice.
 func (c *central) punchSpan(s *Span) {
 	c.markLiveAgain(s)
-	holes := uintptr(0) // bytes
 	blocks := classes[c.class].blocks
 	for i := uintptr(0); i < blocks; {
 		from := s.free.Next(i, blocks, true)
@@ -63,13 +64,31 @@ func (c *central) punchSpan(s *Span) {
 		s.replaceStatuses(from, to, FreeDirty, InLimbo) // Alloc then refuses a second entry
 		low, high, err := pages.Decommit(s.Base+from*s.Size, (to-from)*s.Size)
 		s.replaceStatuses(from, to, InLimbo, FreeDirty)
-		if err == nil {
-			holes += high - low
-			c.purged += uint64(high - low)
+		if err == nil && low < high {
+			before := c.holes
+			c.setHoles(s, s.holes|s.systemPages(low, high))
+			c.purged += uint64(c.holes - before)
 		}
 	}
-	c.holes += int(holes) - int(s.holes)
-	s.holes = uint32(holes)
+}
+
+// setHoles sets the holes of s.
+func (c *central) setHoles(s *Span, holes uint32) {
+	c.holes -= s.holeBytes()
+	s.holes = holes
+	c.holes += s.holeBytes()
+}
+
+// holeBytes returns the bytes of the holes of s.
+func (s *Span) holeBytes() int { return bits.OnesCount32(s.holes) * int(vm.PageBytes()) }
+
+// systemPages returns the bits in Span.holes of the system pages that overlap [from, to), a part of
+// s. A span has at most 32 system pages.
+func (s *Span) systemPages(from, to uintptr) uint32 {
+	os := vm.PageBytes()
+	base := s.Base &^ (os - 1)
+	first, end := (from-base)/os, (to-base+os-1)/os
+	return uint32(1<<end - uint64(1)<<first)
 }
 
 // replaceStatuses sets the statuses of the blocks [from, to) that equal old to new. The blocks are

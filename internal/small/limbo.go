@@ -104,6 +104,7 @@ func (c *central) markLiveAgain(s *Span) {
 			if in&1 != 0 && *StatusAt(s.statusOf(j)) < FreeZero {
 				s.free.ClearRange(j, 1)
 				s.out++
+				c.setHoles(s, s.holes&^s.systemPages(s.Base+j*s.Size, s.Base+(j+1)*s.Size))
 			}
 		}
 	}

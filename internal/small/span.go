@@ -65,7 +65,7 @@ type Span struct {
 	statuses uintptr      // address of the statuses, [blocks+1]uint16
 	free     pages.Bitmap // the blocks that are free in the span
 	out      uint32       // blocks not free in the span: live or in a magazine
-	holes    uint32       // bytes of free blocks given back to the system
+	holes    uint32       // its system pages given back, a bit each: see systemPages
 	home     uint32       // see central.go
 	class    uint8
 	punched  bool // no block has moved since holes were made

@@ -73,7 +73,7 @@ func (c *Magazines) Verify(object func(size uintptr)) error {
 func (v *Verification) Run(s *Span) error {
 	n, class := &v.classes[s.class], &classes[s.class]
 	n.out += int(s.out)
-	n.holes += int(s.holes)
+	n.holes += s.holeBytes()
 	n.spans++
 	partial := uintptr(s.out) < class.blocks
 	if partial {
