@@ -94,7 +94,9 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 			return err
 		})
 		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, r.size) {
-			b, err = h.newLarge(r)
+			if b, err = h.newLarge(r); err == nil {
+				h.grown()
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -142,7 +144,7 @@ func (h *Heap) freeIn(s *small.Span, b []byte) {
 		h.misused("Heap.Free", b)
 	}
 	freed := false
-	if e := h.small.LiveEntry(b); e.Addr != 0 {
+	if e := h.small.LiveEntry(class, b); e.Addr != 0 {
 		freed = c.Free(class, e)
 	}
 	h.caches.Leave(slot)
@@ -155,9 +157,19 @@ func (h *Heap) freeIn(s *small.Span, b []byte) {
 	if !h.small.FreeToDepot(&h.caches, class, slot, b) {
 		h.misused("Heap.Free", b)
 	}
-	if h.small.DrainIsDue() && h.pages.Scavenging.TryLock() {
+	if h.small.DrainIsDue() {
+		h.drainLimbo()
+	}
+}
+
+// drainLimbo drains the caches, unless another goroutine scavenges or has drained or closed h.
+func (h *Heap) drainLimbo() {
+	if !h.pages.Scavenging.TryLock() {
+		return
+	}
+	defer h.pages.Scavenging.Unlock()
+	if h.small.DrainIsDue() {
 		h.caches.drain()
-		h.pages.Scavenging.Unlock()
 	}
 }
 
@@ -213,11 +225,13 @@ func (h *Heap) resizeBlock(call string, s *small.Span, b []byte, size int) ([]by
 		return h.resizeLarge(call, s, b, size)
 	case s == nil || !s.IsBlock(h.pages.ID, addr, old):
 		h.misused(call, b)
-	case uintptr(size) > s.Size || uintptr(size) <= s.Size/2:
+	}
+	class := s.Class()
+	if whole := small.ClassSize(class); size > whole || size <= whole/2 {
 		return nil, false
 	}
 	slot := h.caches.enter()
-	ok := h.small.SetSize(b, size)
+	ok := h.small.SetSize(class, b, size)
 	h.caches.Leave(slot)
 	if !ok {
 		h.misused(call, b)

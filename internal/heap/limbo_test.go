@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/small"
 )
 
@@ -49,6 +50,30 @@ func TestLimboIsBounded(t *testing.T) {
 	}
 }
 
+// A Free that finds a drain due does not drain a heap that another goroutine has drained or closed
+// since.
+func TestLimboIsDrainedOnce(t *testing.T) {
+	for name, end := range map[string]func(h *Heap){"Trim": (*Heap).Trim, "Close": (*Heap).Close} {
+		h := newHeap(t, Options{})
+		var live [][]byte
+		for range 200000 {
+			live = append(live, alloc(t, h, 16))
+		}
+		h.pages.Scavenging.Lock() // so no Free drains
+		for _, b := range live {
+			h.Free(b)
+		}
+		h.pages.Scavenging.Unlock()
+		if !h.small.DrainIsDue() {
+			t.Fatal("no drain is due")
+		}
+		end(h)
+		restore := pin.OnWait(func(*pin.Holders) { t.Errorf("drained after %s", name) })
+		h.drainLimbo()
+		restore()
+	}
+}
+
 // A drain is worth its cost if it frees nothing but limbo.
 func TestLimboIsWorthADrain(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 1 << 20})
@@ -88,7 +113,7 @@ func TestBlockFreedTwiceAtOnceIsNamed(t *testing.T) {
 		h := newHeap(t, Options{})
 		p := newProcessor(h)
 		keep, b := allocOn(t, p, 64, 1, false), allocOn(t, p, 64, 1, false)
-		e := h.small.LiveEntry(b)
+		e := h.small.LiveEntry(small.ClassFor(64, 1), b)
 		p.Free(b)
 		if !p.cache().Free(small.ClassFor(64, 1), e) {
 			t.Fatal("there is no room for a second entry")

@@ -71,20 +71,32 @@ func TestWhoMayTakePages(t *testing.T) {
 	}
 }
 
-// So does one for which a payer has made room.
-func TestGrowthAfterAPayerMadeRoomIsTold(t *testing.T) {
+// The hook of growth is called once for a block that was refused at first.
+func TestGrowthAfterARefusalIsTold(t *testing.T) {
 	if vm.GoBacked {
 		t.Skip("off-heap memory is Go's own")
 	}
 	p := &testPayer{}
 	p.makeRoom = func(int) bool { p.max = 1 << 30; return true }
-	h := newHeap(t, Options{Payer: p, Decay: never})
+	full := newHeap(t, Options{})
+	alloc(t, full, 16<<20)
+	full.pages.MaxBytes = full.pages.Figures().Committed + 100<<10
 	told := 0
 	pages.OnGrowth(func() { told++ })
-	pages.SetWatermark(1)
-	defer pages.SetWatermark(0)
-	alloc(t, h, 12<<20)
-	if told != 1 {
-		t.Errorf("told %d times", told)
+	for _, tt := range []struct {
+		name string
+		h    *Heap
+		size int
+	}{
+		{"a payer has made room", newHeap(t, Options{Payer: p, Decay: never}), 12 << 20},
+		{"a small block gets pages, for there is no room for a span", full, 32 << 10},
+	} {
+		told = 0
+		pages.SetWatermark(1)
+		alloc(t, tt.h, tt.size)
+		pages.SetWatermark(0)
+		if told != 1 {
+			t.Errorf("%s: told %d times", tt.name, told)
+		}
 	}
 }

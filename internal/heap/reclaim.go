@@ -110,13 +110,14 @@ func (h *Heap) reclaim(need uintptr) bool {
 	if limited && !h.mayCount(need) {
 		return false
 	}
+	drainedAt := h.caches.drainedAt.Load()
 	worth := !limited || h.worthADrain()
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
 	if h.pages.Closed.Load() {
 		return false
 	}
-	if worth {
+	if worth && h.caches.drainedAt.Load() == drainedAt { // else another goroutine's drain serves
 		h.caches.drain()
 	}
 	h.pages.RetryUnmapped()

@@ -243,6 +243,25 @@ func TestCountOfWhatADrainBrings(t *testing.T) {
 	}
 }
 
+// One drain serves all requests that wait for it, and each of them is tried again.
+func TestRequestsShareADrain(t *testing.T) {
+	h := newHeap(t, Options{})
+	drains, done, again := 0, make(chan bool, 1), false
+	defer pin.OnWait(func(p *pin.Holders) {
+		if p != &h.caches.Holders {
+			return
+		}
+		if drains++; drains == 1 {
+			go func() { again = h.reclaim(1); done <- true }()
+			await.Lock("(*Heap).reclaim", done)
+		}
+	})()
+	h.reclaim(1)
+	if <-done; drains != 1 || !again {
+		t.Errorf("%d drains; tried again: %v", drains, again)
+	}
+}
+
 // Before the heap refuses a request because the system refuses memory, it maps the runs again that
 // the system refused to map before.
 func TestRefusalMapsLostRunsAnew(t *testing.T) {

@@ -81,7 +81,7 @@ func homesOf(processors int) int {
 // Invariants:
 //   - stocked.n <= mostMagazines and empty.n <= mostEmpty, until a payer lowers the limit
 //   - length == stocked.n
-//   - Heap.extra is the sum of extra over all depots, until Close
+//   - Heap.extra is the sum of extra over all depots
 type depot struct {
 	mu            lockrank.Mutex[lockrank.Depot]
 	stocked       pile         // magazines with blocks
@@ -211,7 +211,7 @@ func (h *Heap) FreeToDepot(in Slots, class uint8, slot int, b []byte) bool {
 	d.begin(h)
 	m, _ := d.newMagazine(h)
 	slot, _ = in.Hold() // so no drain frees the status of b
-	e := h.freeEntry(b)
+	e := h.freeEntry(class, b)
 	in.Leave(slot)
 	switch {
 	case e.Addr == 0:

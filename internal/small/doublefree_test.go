@@ -44,6 +44,20 @@ func TestBlockFreedTwiceIsNotAllocatedTwice(t *testing.T) {
 	t.Error("the second entry was not found")
 }
 
+// A block that was freed by mistake after the caller looked up its class is not taken for a block of
+// that class, if a block of another class has its place and length now.
+func TestBlockOfAnotherClassIsNotLive(t *testing.T) {
+	p := newProcessor(t)
+	b := p.alloc(t, 64)
+	class, e := entryOf(b)
+	if e := p.m.LiveEntry(class+1, b); e.Addr != 0 {
+		t.Errorf("LiveEntry: %+v", e)
+	}
+	if p.m.SetSize(class+1, b, 65) || p.m.FreeToDepot(p, class+1, p.slot, b) || *StatusAt(e.Status) != 64 {
+		t.Errorf("the status of the block became %#x", *StatusAt(e.Status))
+	}
+}
+
 // The block is a third goroutine's when its second entry returns to the span.
 func TestBlockFreedTwiceStaysItsThirdOwners(t *testing.T) {
 	p := newProcessor(t)

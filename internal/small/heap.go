@@ -82,6 +82,9 @@ func (h *Heap) Close() {
 		h.central[i].close()
 		h.unlockDepots(class)
 	}
+	h.extra.Store(0)
+	h.limbo.bytes.Store(0)
+	h.limbo.due.Store(false)
 }
 
 // MapID returns the heap's number in page words, for PageWord.

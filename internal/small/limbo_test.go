@@ -109,3 +109,14 @@ func TestSmallLimboNeedsNoDrain(t *testing.T) {
 	}
 	m.noteLimbo(-minLimbo - 1)
 }
+
+// A closed heap has nothing to drain.
+func TestCloseForgetsLimbo(t *testing.T) {
+	m := newProcessor(t).m
+	m.noteLimbo(minLimbo + 1)
+	m.extra.Add(1)
+	m.close()
+	if n := m.LimboBytes(); n != 0 || m.DrainIsDue() || m.extra.Load() != 0 {
+		t.Errorf("%d bytes in limbo, a drain is due: %v, %d extra bytes", n, m.DrainIsDue(), m.extra.Load())
+	}
+}

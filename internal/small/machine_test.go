@@ -161,7 +161,8 @@ func (p *processor) free(b []byte) bool {
 			return true
 		}
 	}
-	if e := p.m.LiveEntry(b); e.Addr != 0 && p.cache.Free(SpanAt(e.Addr).class, e) {
+	class := SpanAt(AddrOf(b)).class
+	if e := p.m.LiveEntry(class, b); e.Addr != 0 && p.cache.Free(class, e) {
 		return true
 	}
 	return p.freeToDepot(b)

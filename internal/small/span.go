@@ -110,30 +110,31 @@ func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
 	return s.Base+i*s.Size == addr && uintptr(*StatusAt(s.statusOf(i))) == size
 }
 
-// LiveEntry returns the entry of b, or the zero entry if b is not exactly a live small block of h.
-// The caller holds a slot, so no drain frees the status meanwhile.
-func (h *Heap) LiveEntry(b []byte) Entry {
+// LiveEntry returns the entry of b, or the zero entry if b is not exactly a live block of the class
+// in h. The caller holds a slot, so no drain frees the status meanwhile. If another goroutine has
+// freed b by mistake since the caller found its class, another class's span may be at b now.
+func (h *Heap) LiveEntry(class uint8, b []byte) Entry {
 	addr := AddrOf(b)
 	s := SpanAt(addr)
-	if s == nil || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
+	if s == nil || s.class != class || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
 		return Entry{}
 	}
 	return s.entryOf(s.index(addr))
 }
 
 // freeEntry is LiveEntry, but also marks the block free.
-func (h *Heap) freeEntry(b []byte) Entry {
-	e := h.LiveEntry(b)
+func (h *Heap) freeEntry(class uint8, b []byte) Entry {
+	e := h.LiveEntry(class, b)
 	if e.Addr != 0 {
 		*StatusAt(e.Status) = FreeDirty
 	}
 	return e
 }
 
-// SetSize sets the size of b, a live small block of h. It reports false if b is not exactly one.
-// The caller holds a slot.
-func (h *Heap) SetSize(b []byte, size int) bool {
-	e := h.LiveEntry(b)
+// SetSize sets the size of b, a live block of the class in h. It reports false if b is not exactly
+// one. The caller holds a slot.
+func (h *Heap) SetSize(class uint8, b []byte, size int) bool {
+	e := h.LiveEntry(class, b)
 	if e.Addr == 0 {
 		return false
 	}
