@@ -201,12 +201,18 @@ func TestLoopYieldsNaNsOfATableThatGrew(t *testing.T) {
 
 // A loop yields the key that the last Put has left, also if the table has grown since.
 func TestLoopYieldsTheKeyOfTheLastPut(t *testing.T) {
+	t.Run("words", func(t *testing.T) { keyOfTheLastPut(t, 1, 2) })
+	t.Run("strings", func(t *testing.T) { keyOfTheLastPut(t, "1", "2") })
+	t.Run("large", func(t *testing.T) { keyOfTheLastPut(t, largeOf(1), largeOf(2)) })
+}
+
+func keyOfTheLastPut[V comparable](t *testing.T, before, last V) {
 	for _, grows := range []int{0, 100} {
-		var m *Map[float64, int]
+		var m *Map[float64, V]
 		for first := 0.0; first == 0; { // until the map has 1 in front of 0
-			m = New[float64, int](alloctest.New(t), nil)
-			m.Put(1, 1)
-			m.Put(0, 1)
+			m = New[float64, V](alloctest.New(t), nil)
+			m.Put(1, before)
+			m.Put(0, before)
 			for k := range m.Keys() {
 				first = k
 				break
@@ -218,12 +224,12 @@ func TestLoopYieldsTheKeyOfTheLastPut(t *testing.T) {
 		for k, v := range m.All() {
 			if k == 1 {
 				for i := range grows {
-					m.Put(float64(10+i), 3)
+					m.Put(float64(10+i), before)
 				}
-				m.Put(math.Copysign(0, -1), 2)
+				m.Put(math.Copysign(0, -1), last)
 			}
-			if k == 0 && (!math.Signbit(k) || v != 2) {
-				t.Errorf("after %d more: %v, %d", grows, k, v)
+			if k == 0 && (!math.Signbit(k) || v != last) {
+				t.Errorf("after %d more: %v, %v", grows, k, v)
 			}
 		}
 		m.Close()

@@ -94,7 +94,7 @@ func (m *Map[K, V]) putText(k *K, v *V) error {
 	h := hashOf(&m.hash, k)
 	at, found := find[K, ref](&m.core, k, h)
 	if found && m.valueKind == isLarge {
-		*(*V)(m.valueOf(at)) = *v
+		*(*K)(at.key), *(*V)(m.valueOf(at)) = *k, *v // -0 may replace +0
 		return nil
 	}
 	value, err := newBlock(m, 0, blockAlign, textOf(m.valueKind, v))
@@ -104,7 +104,7 @@ func (m *Map[K, V]) putText(k *K, v *V) error {
 	if found {
 		p := (*ref)(m.value(at))
 		freeBlock(m, *p, 0)
-		*p = value
+		*(*K)(at.key), *p = *k, value
 		return nil
 	}
 	if at, err = m.insert(h); err != nil {
