@@ -44,14 +44,15 @@ func (c *core) detach(t table) error {
 	return nil
 }
 
-// replaceCopies replaces reference old, to the block of a key with hash h, by r in all copies.
-func (c *core) replaceCopies(old, r ref, h uint64) {
+// eachCopy calls f with the slot of r in each copy. r refers to the block of a key with hash h. Each
+// call that frees the block uses it, because the block may then be another key's.
+func (c *core) eachCopy(r ref, h uint64, f func(at spot)) {
 	for cur := c.cursors; cur != nil; cur = cur.next {
 		if !cur.detached {
 			continue
 		}
-		if at, ok := c.findRef(cur.table, old, h); ok {
-			*refIn(at) = r
+		if at, ok := c.findRef(cur.table, r, h); ok {
+			f(at)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (c *core) putPair(key, value string) error {
 	if found {
 		old := *refIn(at)
 		*refIn(at) = r
-		c.replaceCopies(old, r, h)
+		c.eachCopy(old, h, func(at spot) { *refIn(at) = r })
 		c.freePair(old)
 		return nil
 	}

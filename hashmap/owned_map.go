@@ -120,6 +120,9 @@ func (m *Map[K, V]) deleteOwned(k *K) bool {
 	h := hashOf(&m.hash, k)
 	at, ok := m.findOwned(k, h)
 	if ok {
+		if m.hash.kind == stringKeys {
+			m.eachCopy(*refIn(at), h, func(at spot) { *tagIn(at.tags, at.slot) = 0 })
+		}
 		m.freeSlot(at)
 		m.remove(at, h)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 )
 
@@ -90,4 +91,61 @@ func TestPairsReplacedInALoop(t *testing.T) {
 	if seen < before {
 		t.Errorf("%d entries, want %d or more", seen, before)
 	}
+}
+
+// reusing is an allocator whose next block is the last freed one, if that has the same size.
+type reusing struct {
+	freehold.Allocator
+	last []byte
+}
+
+func (r *reusing) Alloc(size, align int) ([]byte, error) {
+	if b := r.last; size == len(b) {
+		r.last = nil
+		return b, nil
+	}
+	return r.Allocator.Alloc(size, align)
+}
+
+func (r *reusing) Free(b []byte) {
+	if r.last != nil {
+		r.Allocator.Free(r.last)
+	}
+	r.last = b
+}
+
+// A loop whose table is a copy yields an entry once, also if the entry has got the block of one that
+// was deleted. All hashes are alike, so either slot of the copy leads to the entry.
+func TestLoopYieldsAPairInAReusedBlockOnce(t *testing.T) {
+	memory := &reusing{Allocator: alloctest.New(t)}
+	m := makeMap[string, string](memory, 1<<64-1).(*Map[string, string])
+	const short, long = "", "a longer value"
+	for _, k := range []string{"a", "b", "c"} {
+		succeed(m.Put(k, long))
+	}
+	seen := map[string]int{}
+	for k := range m.Keys() {
+		if seen[strings.Clone(k)]++; len(seen) > 1 {
+			continue
+		}
+		for i := range 2 * groupSlots { // the table grows
+			succeed(m.Put(textKey(100+i), short))
+		}
+		kept, deleted := "b", "c"
+		switch k {
+		case kept:
+			kept = "a"
+		case deleted:
+			deleted = "a"
+		}
+		succeed(m.Put(kept, short))
+		m.Delete(deleted)
+		succeed(m.Put(kept, long))
+		mustBeWhole(t, m)
+	}
+	if len(seen) < 2 || seen["a"]+seen["b"]+seen["c"] != 2 {
+		t.Errorf("the loop yields %v", seen)
+	}
+	m.Close()
+	memory.Allocator.Free(memory.last)
 }
