@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"expvar"
 	"fmt"
@@ -35,6 +36,9 @@ type cacheCommand struct {
 
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for this time. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that take no replies for this time. Default: 30s."`
+
+	Users         string `short:"Y" placeholder:"FILE" help:"Admit only clients that authenticate as one of the users in FILE, whose lines are user:password."`
+	AllowShutdown bool   `short:"A" help:"Stop the server at the command shutdown of any client."`
 
 	NoWatch bool `short:"W" help:"Refuse the command watch, which shows clients the keys of others."`
 
@@ -75,8 +79,14 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 		return err
 	}
 	log := log.New(st.Err, "freehold cache: ", 0)
-	ctx, ended := untilSignal(ctx, log)
+	secrets := &secrets{tls: c.tlsFlags, users: c.Users, log: log}
+	if err := secrets.reload(); err != nil {
+		return err
+	}
+	ctx, ended := untilSignal(ctx, log, secrets.onSignal())
 	defer ended()
+	ctx, stopped := context.WithCancel(ctx)
+	defer stopped()
 	saved := &snapshots{path: c.Snapshot, log: log}
 	if err := saved.mayWrite(); err != nil {
 		return err
@@ -96,15 +106,20 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer items.Close()
 	clients := freehold.NewHeap(&freehold.HeapOptions{Name: "clients", MaxBytes: int(c.Buffers) + c.MaxConns*connBytes + clientsOwn})
 	defer clients.Close()
-	server = memcached.New(items, memcached.Options{
+	options := memcached.Options{
 		Heap: clients, Buffers: int(c.Buffers),
 		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns, NoWatch: c.NoWatch,
 		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion, Build: version(),
-	})
+		Admits: secrets.admits(), Reload: secrets.reloader(),
+	}
+	if c.AllowShutdown {
+		options.Stop = stopped
+	}
+	server = memcached.New(items, options)
 	if most := items.MaxEntry(); int(c.MaxItem) > most {
 		return cli.Usagef("--max-item %v: at most %s with -m %v", c.MaxItem, cli.Bytes(int64(most)), c.Memory)
 	}
-	listeners, err := c.listeners()
+	listeners, err := c.listeners(secrets.config())
 	if err != nil {
 		return err
 	}
@@ -177,8 +192,8 @@ func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memca
 	return err
 }
 
-// listeners opens the listeners.
-func (c *cacheCommand) listeners() (all []net.Listener, err error) {
+// listeners opens the listeners, with TLS at addresses unless config is nil.
+func (c *cacheCommand) listeners(config *tls.Config) (all []net.Listener, err error) {
 	defer func() {
 		if err != nil {
 			for _, l := range all {
@@ -187,10 +202,6 @@ func (c *cacheCommand) listeners() (all []net.Listener, err error) {
 			all = nil
 		}
 	}()
-	config, err := c.tlsConfig()
-	if err != nil {
-		return nil, err
-	}
 	if all, err = inherited(); err != nil {
 		return all, err
 	}

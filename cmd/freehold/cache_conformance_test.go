@@ -69,8 +69,8 @@ while [ $# -gt 0 ]; do
 	-m) memory=$2; [ $2 -lt 8 ] && args+=(-I 256KiB); shift;;
 	-p) port=$2; shift;;
 	-l) listen=$2; shift;;
-	-W) args+=(-W);;
-	-s|-c|-I) args+=($1 $2); shift;;
+	-W|-A) args+=($1);;
+	-s|-c|-I|-Y) args+=($1 $2); shift;;
 	-o) [[ $2 == idle_timeout=* ]] && args+=(--idle ${2#*=}s); shift;;
 	-u|-U|-t|-R) shift;;
 	*) exit 1;;
@@ -88,6 +88,8 @@ var memcachedTests = []struct {
 	passed int
 	failed []string
 }{
+	{"ascii-auth", 10, nil},
+	{"ascii-auth2", 4, nil},
 	{"bogus-commands", 1, nil},
 	{"cas", 42, nil},
 	{"chunked-items", 16629, nil},
@@ -116,6 +118,7 @@ var memcachedTests = []struct {
 	{"multiversioning", 13, nil},
 	{"noreply", 9, nil},
 	{"quit", 1, nil},
+	{"shutdown", 6, nil},
 	{"stats", 110, []string{"after flush and a get, get_flushed is 1", "expected count of stats values", "get_expired counter is 1"}},
 	{"strtol-testing", 2, nil},
 	{"touch", 4, nil},

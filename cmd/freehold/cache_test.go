@@ -122,6 +122,8 @@ func TestCacheFlags(t *testing.T) {
 		"--snapshot x --snapshot-every=-1s":           "--snapshot-every -1s: it may not be negative",
 		"--tls-cert x":                                "--tls-cert and --tls-key belong together",
 		"--tls-cert " + missing + " --tls-key x":      "--tls-cert: open",
+		"-Y " + missing:                               "--users: open " + missing,
+		"-Y /dev/null":                                "--users: /dev/null has no users",
 		"-l nowhere":                                  "-l: listen tcp",
 		"-s " + missing + "/x":                        "-s: listen unix",
 		"-l 127.0.0.1:0 --snapshot /dev/null":         "--snapshot: create /dev/null: not a regular file",
@@ -378,6 +380,23 @@ func TestCacheStops(t *testing.T) {
 	defer cancel()
 	if _, err := new(net.Dialer).DialContext(ctx, "tcp", address); err == nil {
 		t.Error("a server that has stopped accepts connections")
+	}
+}
+
+// With -A, any client may stop the server, which then writes its snapshot.
+func TestCacheShutdownCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snapshot")
+	address, process := startCache(t, "-A", "--snapshot", file)
+	if got := say(t, dial(t, "tcp", address), "set a 0 0 1\r\n1\r\nshutdown graceful\r\nmn\r\n"); got != "STORED\r\n" {
+		t.Errorf("%q", got)
+	}
+	state, err := process.Wait()
+	if err != nil || state.ExitCode() != 0 {
+		t.Errorf("%v, %v", state, err)
+	}
+	again, _ := startCache(t, "--snapshot", file)
+	if got := say(t, dial(t, "tcp", again), "get a\r\n"); got != "VALUE a 0 1\r\n1\r\nEND\r\n" {
+		t.Errorf("after a restart: %q", got)
 	}
 }
 

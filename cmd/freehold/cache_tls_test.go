@@ -3,21 +3,84 @@
 package main
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
+
+// The command refresh_certs and SIGHUP reload certificates and users while connections go on. Files
+// that are wrong change nothing.
+func TestCacheReloads(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, users := filepath.Join(dir, "cert"), filepath.Join(dir, "key"), filepath.Join(dir, "users")
+	write := func(text string) { filetest.Must(t, os.WriteFile(users, []byte(text), 0o600)) }
+	first := writeCertificate(t, cert, key)
+	write("me:a:b\r\n\nyou:x")
+	cmd := exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "-Y", users)
+	address, said := startServer(t, cmd)
+	enters := func(pool *x509.CertPool, token, want string) {
+		t.Helper()
+		if got := say(t, dialTLS(t, address, pool), fmt.Sprintf("set x 0 0 %d\r\n%s\r\n", len(token), token)); got != want {
+			t.Errorf("%s: %q, want %q", token, got, want)
+		}
+	}
+	const no, yes = "CLIENT_ERROR authentication failure\r\n", "STORED\r\n"
+	enters(first, "me a:b", yes)
+	enters(first, "you x", yes)
+	enters(first, "me x", no)
+	stays := dialTLS(t, address, first)
+	defer stays.Close()
+	replies := bufio.NewReader(stays)
+	ask := func(command, want string) {
+		t.Helper()
+		io.WriteString(stays, command)
+		if got, err := replies.ReadString('\n'); got != want {
+			t.Errorf("%q: %q, %v, want %q", command, got, err, want)
+		}
+	}
+	ask("set x 0 0 5\r\nyou x\r\n", yes)
+
+	second := writeCertificate(t, cert, key)
+	write("me:new\n")
+	ask("refresh_certs\r\n", "OK\r\n")
+	enters(second, "me new", yes)
+	enters(second, "you x", no)
+
+	write("none\n")
+	ask("refresh_certs\r\n", "SERVER_ERROR files were not reloaded; the server's log says why\r\n")
+	enters(second, "me new", yes)
+	if !strings.Contains(said.String(), "not reloaded: --users: "+users+", line 1: no user:password\n") {
+		t.Errorf("the server says %s", said)
+	}
+
+	third := writeCertificate(t, cert, key)
+	write("me:third")
+	before := strings.Count(said.String(), "certificates and users reloaded")
+	filetest.Must(t, cmd.Process.Signal(syscall.SIGHUP))
+	await(t, "the server has reloaded", func() bool {
+		return strings.Count(said.String(), "certificates and users reloaded") > before
+	})
+	enters(third, "me third", yes)
+	ask("mn\r\n", "MN\r\n")
+}
 
 // writeCertificate writes a certificate for 127.0.0.1 and its key, and returns a pool that trusts
 // it.

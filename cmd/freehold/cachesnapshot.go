@@ -168,12 +168,17 @@ func (s *snapshots) every(d time.Duration) (stop func()) {
 
 // untilSignal returns a context that is done when ctx is, or at the first signal. A second signal
 // only logs that the server is stopping, so that it does not lose the snapshot. The third ends the
-// process.
-func untilSignal(ctx context.Context, log *log.Logger) (context.Context, context.CancelFunc) {
+// process. SIGHUP only runs reload, unless that is nil.
+func untilSignal(ctx context.Context, log *log.Logger, reload func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 3)
+	signals, hangups := make(chan os.Signal, 3), make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+	endings := []os.Signal{os.Interrupt, syscall.SIGHUP}
+	if reload != nil {
+		endings = endings[:1]
+		signal.Notify(hangups, syscall.SIGHUP)
+	}
+	for _, sig := range endings {
 		if !signal.Ignored(sig) { // scripts ignore SIGINT for commands in the background, nohup ignores SIGHUP
 			signal.Notify(signals, sig)
 		}
@@ -184,6 +189,10 @@ func untilSignal(ctx context.Context, log *log.Logger) (context.Context, context
 			select {
 			case <-ended:
 				return
+			case <-hangups:
+				reload()
+				n--
+				continue
 			case <-signals:
 			}
 			switch n {
@@ -198,6 +207,7 @@ func untilSignal(ctx context.Context, log *log.Logger) (context.Context, context
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		signal.Stop(hangups)
 		close(ended)
 		cancel()
 	}

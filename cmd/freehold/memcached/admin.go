@@ -96,6 +96,9 @@ func (s *session) general() {
 	s.stat("touch_misses", t[cmdTouch]-min(t[touchHits], t[cmdTouch]))
 	s.stat("limit_maxbytes", uint64(st.MaxBytes))
 	s.stat("accepting_conns", 1)
+	if s.options.Reload != nil {
+		s.stat("time_since_server_cert_refresh", uint64((now.UnixNano()-s.reloaded.Load())/int64(time.Second)))
+	}
 	s.stat("threads", uint64(runtime.GOMAXPROCS(0)))
 	s.stat("curr_items", uint64(st.Len))
 	s.stat("total_items", since.Sets)
@@ -116,7 +119,7 @@ func (s *session) general() {
 	s.stat("log_watcher_sent", sent)
 	s.stat("log_watcher_skipped", skipped)
 	for _, name := range []string{ // names that exporters read, always 0 here
-		"auth_cmds", "auth_errors", "get_expired", "get_flushed", "hash_bytes", "listen_disabled_num", "lrutail_reflocked",
+		"get_expired", "get_flushed", "hash_bytes", "listen_disabled_num", "lrutail_reflocked",
 		"time_in_listen_disabled_us", "conn_yields", "log_worker_dropped",
 	} {
 		s.stat(name, 0)
@@ -151,7 +154,8 @@ func (s *session) settings() {
 	s.stat("idle_timeout", uint64(s.options.Idle/time.Second))
 	for _, set := range [][2]string{
 		{"evictions", "on"}, {"cas_enabled", "yes"}, {"flush_enabled", "yes"}, {"binding_protocol", "ascii"},
-		{"auth_enabled_sasl", "no"}, {"auth_enabled_ascii", "no"}, {"shutdown_command", "no"}, {"dump_enabled", "yes"},
+		{"auth_enabled_sasl", "no"}, {"auth_enabled_ascii", yesNo(s.options.Admits != nil)},
+		{"shutdown_command", yesNo(s.options.Stop != nil)}, {"dump_enabled", "yes"},
 	} {
 		s.statText(set[0], set[1])
 	}
@@ -204,7 +208,33 @@ func (s *session) verbosity(words [][]byte, _ []byte) {
 
 func (s *session) quit([][]byte, []byte) { s.err = errQuit }
 
-func (s *session) shutdown([][]byte, []byte) { s.reply("SERVER_ERROR: shutdown not enabled") }
+// shutdown stops the server. It has no reply but the end of the connection. Every stop of this
+// server is graceful.
+func (s *session) shutdown(words [][]byte, _ []byte) {
+	switch {
+	case s.options.Stop == nil:
+		s.reply("SERVER_ERROR: shutdown not enabled")
+	case len(words) > 2 || len(words) == 2 && string(words[1]) != "graceful":
+		s.reply("CLIENT_ERROR invalid shutdown mode")
+	default:
+		s.err = errQuit
+		s.options.Stop()
+	}
+}
+
+// refreshCerts reads the files of TLS and of users again. After an error nothing has changed.
+func (s *session) refreshCerts([][]byte, []byte) {
+	now := time.Now()
+	switch {
+	case s.options.Reload == nil:
+		s.reply("ERROR")
+	case s.options.Reload() != nil:
+		s.reply("SERVER_ERROR files were not reloaded; the server's log says why")
+	default:
+		s.reloaded.Store(now.UnixNano())
+		s.reply("OK")
+	}
+}
 
 // slabs has no effect: there are none.
 func (s *session) slabs(words [][]byte, _ []byte) {

@@ -49,6 +49,7 @@ var commands = map[string]*command{
 	"lru":            {run: (*session).lru, least: 3, most: maxWords},
 	"slabs":          {run: (*session).slabs, least: 3, most: maxWords, noreply: 1},
 	"shutdown":       {run: (*session).shutdown, least: 1, most: maxWords},
+	"refresh_certs":  {run: (*session).refreshCerts, least: 1, most: maxWords},
 	"watch":          {run: (*session).startWatching, least: 1, most: maxWords},
 	"quit":           {run: (*session).quit, least: 1, most: maxWords},
 }
@@ -67,6 +68,9 @@ func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 	if len(s.text) < leastLine || len(words) == 0 {
 		s.reply(badFormat)
 		return 0, true
+	}
+	if s.isStrange() {
+		return s.authenticate(words, after)
 	}
 	c := commands[string(words[0])]
 	switch {

@@ -30,13 +30,15 @@ const (
 	bytesWritten
 	idleKicks
 	slowKicks
+	authCmds
+	authErrors
 	numCounters
 )
 
 var counterNames = [numCounters]string{
 	"cmd_get", "cmd_set", "cmd_flush", "cmd_touch", "cmd_meta", "get_hits", "delete_hits", "delete_misses", "incr_hits",
 	"incr_misses", "decr_hits", "decr_misses", "cas_hits", "cas_misses", "cas_badval", "touch_hits", "store_too_large",
-	"store_no_memory", "bytes_read", "bytes_written", "idle_kicks", "slow_kicks",
+	"store_no_memory", "bytes_read", "bytes_written", "idle_kicks", "slow_kicks", "auth_cmds", "auth_errors",
 }
 
 // counters are one session's. Its goroutine adds; any goroutine may load.

@@ -17,7 +17,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// Options are a server's limits. All are required except Idle and NoWatch.
+// Options are a server's limits and abilities. Those above Version are required, except Idle.
 type Options struct {
 	MaxBytes int           // of the cache's options
 	MaxItem  int           // bytes of a key with its value
@@ -35,6 +35,12 @@ type Options struct {
 	Version string // for the command version: digits and dots, since clients parse it
 	Build   string // the server's own version, for stats
 	NoWatch bool   // refuse the command watch
+
+	// Admits reports whether a user may come in with a password. Clients must authenticate if it is
+	// set. It may be called by several goroutines.
+	Admits func(user, password []byte) bool
+	Reload func() error // for the command refresh_certs, unless nil
+	Stop   func()       // for the command shutdown, unless nil; it must not wait for Shutdown
 }
 
 // LeastBuffers returns the minimum of Options.Buffers: the largest command and the largest reply.
@@ -45,6 +51,8 @@ type Server struct {
 	cache   *cache.Cache
 	options Options
 	began   time.Time
+
+	reloaded atomic.Int64 // the Unix time in ns at which refresh_certs, or else the server, began
 
 	watchers watchers
 	grants   grants
@@ -69,10 +77,12 @@ type Server struct {
 
 // New returns a server of c, which must outlive it.
 func New(c *cache.Cache, o Options) *Server {
-	return &Server{
+	s := &Server{
 		cache: c, options: o, began: time.Now(), sessions: map[*session]struct{}{},
 		grants: grants{limit: o.Buffers},
 	}
+	s.reloaded.Store(s.began.UnixNano())
+	return s
 }
 
 // Session serves the client of conn until it leaves, and returns nil, or until conn fails. It does

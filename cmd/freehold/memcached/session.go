@@ -66,6 +66,9 @@ type session struct {
 	inBlock  []byte
 	outBlock []byte
 	proven   bool // the session has completed a large command or reply
+
+	known    bool // the client has authenticated
+	failures int  // of authentication
 }
 
 // errQuit ends a session at the client's request, errRefused one whose client breaks the protocol.
@@ -286,7 +289,7 @@ func (s *session) step() bool {
 	if len(in) == 0 || len(in) < s.need {
 		return false
 	}
-	if s.scanned == 0 {
+	if s.scanned == 0 && !s.isStrange() {
 		if used := s.lookUp(in); used > 0 {
 			s.from += used
 			return true
@@ -336,7 +339,7 @@ func (s *session) line(in []byte) ([]byte, bool) {
 		s.scanned = len(in)
 		length = len(in)
 	}
-	if len(bytes.TrimSuffix(in[:length], crlf[:1])) > maxLine && (length > s.options.MaxItem+maxLine || !hasKeys(in)) {
+	if len(bytes.TrimSuffix(in[:length], crlf[:1])) > maxLine && (length > s.options.MaxItem+maxLine || s.isStrange() || !hasKeys(in)) {
 		s.fail("CLIENT_ERROR line is too long")
 		return nil, false
 	}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"fmt"
+	"log"
+	"os"
+	"sync/atomic"
+)
+
+// secrets are the certificates of a cache server and its users. reload reads their files again
+// while the server runs; connections that there are keep what they began with.
+type secrets struct {
+	tls   tlsFlags
+	users string // the file of users, "" is none
+	log   *log.Logger
+
+	certificates atomic.Pointer[tls.Config]
+	known        atomic.Pointer[[]credential]
+}
+
+// A credential is the hash of a user and a password, so that comparisons take equal time.
+type credential [sha256.Size]byte
+
+func credentialOf(user, password []byte) credential {
+	length := fmt.Appendf(nil, "%d ", len(user)) // so that no other pair is the same
+	return sha256.Sum256(append(append(length, user...), password...))
+}
+
+// reload reads all files. After an error, all is as before.
+func (s *secrets) reload() error {
+	config, err := s.tls.tlsConfig()
+	if err != nil {
+		return err
+	}
+	known, err := readUsers(s.users)
+	if err != nil {
+		return fmt.Errorf("--users: %w", err)
+	}
+	s.certificates.Store(config)
+	s.known.Store(&known)
+	return nil
+}
+
+// config returns the configuration of listeners, which takes the certificates of each connection
+// from the last reload, or nil without TLS.
+func (s *secrets) config() *tls.Config {
+	if s.tls.TLSCert == "" {
+		return nil
+	}
+	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.certificates.Load(), nil }}
+}
+
+// admits returns the function that authenticates users, or nil without users.
+func (s *secrets) admits() func(user, password []byte) bool {
+	if s.users == "" {
+		return nil
+	}
+	return func(user, password []byte) bool {
+		is, found := credentialOf(user, password), 0
+		for _, c := range *s.known.Load() {
+			found |= subtle.ConstantTimeCompare(is[:], c[:])
+		}
+		return found == 1
+	}
+}
+
+// reloader returns a function that reloads and logs, or nil if there are no files.
+func (s *secrets) reloader() func() error {
+	if s.users == "" && s.tls.TLSCert == "" {
+		return nil
+	}
+	return func() error {
+		err := s.reload()
+		if err != nil {
+			s.log.Printf("not reloaded: %v", err)
+		} else {
+			s.log.Print("certificates and users reloaded")
+		}
+		return err
+	}
+}
+
+// onSignal is reloader for a signal.
+func (s *secrets) onSignal() func() {
+	reload := s.reloader()
+	if reload == nil {
+		return nil
+	}
+	return func() { reload() }
+}
+
+// maxUsers is the size, in bytes, of the largest file of users.
+const maxUsers = 1 << 20
+
+// readUsers reads the lines user:password of a file. Blank lines are skipped.
+func readUsers(path string) (all []credential, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxUsers {
+		return nil, fmt.Errorf("%s has %d bytes, of at most %d", path, len(text), maxUsers)
+	}
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if len(line) == 0 {
+			continue
+		}
+		user, password, found := bytes.Cut(line, []byte(":"))
+		if !found || len(user) == 0 || bytes.IndexByte(user, ' ') >= 0 {
+			return nil, fmt.Errorf("%s, line %d: no user:password", path, i+1)
+		}
+		all = append(all, credentialOf(user, password))
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no users", path)
+	}
+	return all, nil
+}
