@@ -141,6 +141,7 @@ func NewHeap(o *HeapOptions) *Heap {
 func newShared(o *HeapOptions) *Heap {
 	h := NewHeap(o)
 	h.h.Shared = true
+	owners.Closed(h) // nothing to watch
 	return h
 }
 

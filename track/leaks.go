@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/stacks"
@@ -68,9 +69,13 @@ func DroppedOwners() []Dropped {
 
 // WriteLeaks writes the results of [Leaks] and [DroppedOwners] as text, and the blocks that were
 // live when their heap was closed. Those may be leaks, or the program lets Close free them. Stacks
-// have two lines for each function, as in Go's panics, and begin with the caller of this module. If
-// it called through an arena, a pool or another package, the heading names that function. The error
-// is w's.
+// have two lines for each function, as in Go's panics, and begin with the caller of this module.
+//
+// The chunks of an arena or a pool and the tables of a container are blocks of a heap. Their
+// heading names the type that holds the memory and the function that allocated it. If such an owner
+// was dropped, its blocks are listed besides the owner, since no table tells which are whose.
+//
+// With FREEHOLD_DEBUG=leak the heaps that are open are listed last. The error is w's.
 func WriteLeaks(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	leaks, closed := Leaks(), leaksAtClose()
@@ -83,14 +88,20 @@ func WriteLeaks(w io.Writer) error {
 		}
 		writeLeaks(b, closed, "live at Close of their heap", SampleRate())
 	}
-	for _, d := range owners.All() {
+	writeOwners(b, owners.All(), "dropped without Close", " (its blocks, if any, are listed above)")
+	writeOwners(b, owners.Open("freehold.Heap"), "not closed", "")
+	return b.Flush()
+}
+
+// writeOwners writes owners, with what happened to them and a note. Errors show in Flush.
+func writeOwners(b *bufio.Writer, all []owners.Owned, what, note string) {
+	for _, d := range all {
 		times := ""
 		if d.Count > 1 {
 			times = fmt.Sprintf(" %d times", d.Count)
 		}
-		fmt.Fprintf(b, "\n%s dropped without Close%s, made at:\n%s", d, times, stacks.Text(d.Stack, ""))
+		fmt.Fprintf(b, "\n%s %s%s%s, made at:\n%s", d, what, times, note, stacks.Text(d.Stack, ""))
 	}
-	return b.Flush()
 }
 
 // writeLeaks writes blocks that were recorded at a rate. live says when they were live. Errors show
@@ -122,10 +133,23 @@ func writeStacks(b *bufio.Writer, leaks []Leak) {
 		}
 		stack, through := stacks.Caller(l.Stack)
 		if through != "" {
+			fmt.Fprintf(b, ", memory of %s", holder(through))
 			through = " through " + through
 		}
 		fmt.Fprintf(b, ", allocated%s at:\n%s", through, stacks.Text(stack, ""))
 	}
+}
+
+// holder returns the type of a method, such as "arena.Arena" for "arena.(*Arena).Alloc", or the
+// package of another function.
+func holder(function string) string {
+	function, _, _ = strings.Cut(function, "[")
+	pkg, name, _ := strings.Cut(function, ".")
+	if receiver, isMethod := strings.CutPrefix(name, "(*"); isMethod {
+		receiver, _, _ = strings.Cut(receiver, ")")
+		return pkg + "." + receiver
+	}
+	return pkg
 }
 
 // leaksAtClose is Leaks for the blocks that were live at Close of their heap.

@@ -121,7 +121,7 @@ func TestWriteLeaks(t *testing.T) {
 		`^freehold: \d+ blocks, \d+ bytes live, by \d+ stacks\n\n`,
 		`\n\n1 block, 100 bytes of heap "TestWriteLeaks", tag "db", allocated at:\ngithub.com/freehold-go/freehold/track_test.direct\n\t.*/track_test.go:\d+\ngithub.com/freehold-go/freehold/track_test.TestWriteLeaks\n\t.*/leaks_test.go:\d+\n`,
 		`\nbytes? of heap "TestWriteLeaks", allocated at:\n.*track_test.typed\n`,
-		`bytes of heap "TestWriteLeaks", allocated through arena\.\(\*Arena\)\.Alloc at:\n.*track_test\.direct\n`,
+		`bytes of heap "TestWriteLeaks", memory of arena\.Arena, allocated through arena\.\(\*Arena\)\.Alloc at:\n.*track_test\.direct\n`,
 	} {
 		want = strings.Replace(want, `\nbytes?`, `\n1 block, 256 bytes`, 1)
 		if !regexp.MustCompile(want).MatchString(b.String()) {
@@ -309,7 +309,7 @@ func TestDroppedOwners(t *testing.T) {
 	if err := track.WriteLeaks(&b); err != nil || strings.Count(b.String(), " dropped without Close") != len(track.DroppedOwners()) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	if n := strings.Count(b.String(), " dropped without Close 2 times, made at:"); n != len(made) {
+	if n := strings.Count(b.String(), " dropped without Close 2 times (its blocks, if any, are listed above), made at:"); n != len(made) {
 		t.Errorf("%d owners were dropped 2 times, want %d\n%s", n, len(made), b.String())
 	}
 }
@@ -359,13 +359,14 @@ func TestAtExit(t *testing.T) {
 	}
 	const leaks = `freehold: 2 blocks, ` // the byte count follows: a red zone makes an arena's chunk larger
 	const stats = `refused calls  heap`
-	const dropped = `freehold: arena.Arena "request" was dropped without Close, made at:`
+	const dropped = `arena.Arena "request" dropped without Close (its blocks, if any, are listed above), made at:`
+	const open = `freehold.Heap "index" not closed, made at:`
 	for mode, want := range map[string]struct{ has, hasNot []string }{
 		"":        {nil, []string{"freehold", stats}},
 		"profile": {nil, []string{"freehold", stats}},
 		"stats":   {[]string{stats, `"index"`, `"db"`}, []string{"freehold:"}},
 		"leak": {[]string{leaks, `1 block, 100 bytes of heap "index", tag "db", allocated at:`, "track_test.direct\n", dropped,
-			`arena.Arena "request" dropped without Close, made at:`, "track_test.TestAtExit"}, []string{stats}},
+			"memory of arena.Arena, allocated through arena.(*Arena).Alloc at:", open, "track_test.TestAtExit"}, []string{stats, `"default"`, "was dropped"}},
 		"stats,leak": {[]string{leaks, dropped, stats}, nil},
 		// Red zones and freed blocks in quarantine are not leaks.
 		"leak,poison":           {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
@@ -373,7 +374,7 @@ func TestAtExit(t *testing.T) {
 		"leak,guard":            {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
 		"leak,guard,poison":     {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
 		"poison=2":              {[]string{"freehold: FREEHOLD_DEBUG: poison=2, want no value; the mode is off"}, nil},
-		"leak,profile=10000":    {[]string{dropped, "arena.Arena \"request\" dropped without"}, []string{leaks, stats}},
+		"leak,profile=10000":    {[]string{dropped, open}, []string{leaks, stats}},
 	} {
 		_, errs, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
 		if err != nil {

@@ -32,7 +32,7 @@ import (
 func AtExit() {
 	_ = WriteMistakes(os.Stderr)
 	if owners.On() {
-		owners.Collect()
+		owners.CollectQuietly()
 		_ = WriteLeaks(os.Stderr) // nowhere to report an error of standard error
 	}
 	if heap.KeepsClosed {

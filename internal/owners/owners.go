@@ -14,6 +14,7 @@
 package owners
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +31,7 @@ import (
 )
 
 const (
-	maxDropped = 1 << 10 // entries of Dropped
+	maxDropped = 1 << 10 // entries of dropped
 	others     = "(other)"
 )
 
@@ -41,8 +42,8 @@ func init() { on.Store(mode.On("leak")) }
 // On reports whether owners are watched.
 func On() bool { return on.Load() }
 
-// Dropped counts the owners of one stack, kind and name that were dropped without Close.
-type Dropped struct {
+// Owned counts owners of one stack, kind and name.
+type Owned struct {
 	Kind  string    // the type, such as "arena.Arena"; "(other)" for the rest of a full list
 	Name  string    // the owner's name, or ""
 	Stack []uintptr // program counters; the innermost called the constructor's package
@@ -62,7 +63,7 @@ var owners struct {
 	stacks  stacks.Table
 	mu      lockrank.Mutex[lockrank.Leaf]
 	open    map[uintptr]*watch // by the owner's address
-	dropped []Dropped
+	dropped []Owned
 	ids     []stacks.ID // the stack of each entry of dropped
 	reports io.Writer   // nil is standard error
 }
@@ -133,8 +134,44 @@ func Collect() {
 	}
 }
 
+// CollectQuietly is Collect without reports, now and later, for a caller that lists the owners.
+func CollectQuietly() {
+	owners.mu.Lock()
+	owners.reports = io.Discard
+	owners.mu.Unlock()
+	Collect()
+}
+
+// Open returns the watched owners of a kind that are neither closed nor dropped, by name.
+func Open(kind string) []Owned {
+	owners.mu.Lock()
+	defer owners.mu.Unlock()
+	var all []Owned
+	for _, w := range owners.open {
+		if w.kind == kind {
+			all = append(all, w.owned())
+		}
+	}
+	slices.SortFunc(all, func(a, b Owned) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.Stack, b.Stack))
+	})
+	return merge(all)
+}
+
+// merge counts neighbours that are equal as one.
+func merge(all []Owned) (merged []Owned) {
+	for _, o := range all {
+		if last := len(merged) - 1; last >= 0 && merged[last].String() == o.String() && slices.Equal(merged[last].Stack, o.Stack) {
+			merged[last].Count++
+		} else {
+			merged = append(merged, o)
+		}
+	}
+	return merged
+}
+
 // All returns the dropped owners found so far, in the order of their reports.
-func All() []Dropped {
+func All() []Owned {
 	owners.mu.Lock()
 	defer owners.mu.Unlock()
 	return slices.Clone(owners.dropped)
@@ -154,9 +191,7 @@ func (w *watch) report() {
 		(&watch{kind: others}).report()
 		return
 	}
-	pcs, _ := owners.stacks.Stack(w.stack)
-	pkg, _, _ := strings.Cut(w.kind, ".")
-	d := Dropped{w.kind, w.name, stacks.Outside(pcs, pkg), 1}
+	d := w.owned()
 	owners.dropped = append(owners.dropped, d)
 	owners.ids = append(owners.ids, w.stack)
 	to := owners.reports
@@ -166,8 +201,15 @@ func (w *watch) report() {
 	fmt.Fprintf(to, "freehold: %s was dropped without Close, made at:\n%s", d, stacks.Text(d.Stack, ""))
 }
 
+// owned returns w's owner.
+func (w *watch) owned() Owned {
+	pcs, _ := owners.stacks.Stack(w.stack)
+	pkg, _, _ := strings.Cut(w.kind, ".")
+	return Owned{w.kind, w.name, stacks.Outside(pcs, pkg), 1}
+}
+
 // String returns the owner's type and name.
-func (d Dropped) String() string {
+func (d Owned) String() string {
 	if d.Name == "" {
 		return d.Kind
 	}

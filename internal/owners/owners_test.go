@@ -3,6 +3,7 @@ package owners
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,40 @@ func TestOwnerIsReportedOnce(t *testing.T) {
 	closed(8)
 	if all := All(); len(all) != 2 || all[1].String() != `x.B "b"` || all[1].Count != 1 || all[0].String() != "x.A" {
 		t.Errorf("%v", all)
+	}
+}
+
+// Open has the owners of a kind that are neither closed nor dropped, equal ones once.
+func TestOpenOwners(t *testing.T) {
+	defer WatchTo(new(strings.Builder))()
+	var kept [3]owner
+	for i := range kept {
+		Watch(&kept[i], "owners.owner", []string{"b", "a", "b"}[i])
+	}
+	Watch(&struct{ n int }{}, "owners.other", "c")
+	var got []string
+	for _, o := range Open("owners.owner") {
+		got = append(got, fmt.Sprint(o, o.Count))
+	}
+	if want := []string{`owners.owner "a" 1`, `owners.owner "b" 2`}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for i := range kept {
+		Closed(&kept[i])
+	}
+	if got := Open("owners.owner"); len(got) > 0 {
+		t.Errorf("%v are closed", got)
+	}
+}
+
+// CollectQuietly finds what Collect does, and writes nothing.
+func TestCollectQuietly(t *testing.T) {
+	var out strings.Builder
+	defer WatchTo(&out)()
+	made(drop)
+	CollectQuietly()
+	if len(All()) != 1 || out.Len() > 0 {
+		t.Errorf("%v, %q", All(), out.String())
 	}
 }
 

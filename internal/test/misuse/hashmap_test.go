@@ -88,7 +88,7 @@ var hashmapPrograms = []program{
 	{"write to a value of At after its Delete", caught{},
 		inMap(func(w *world, m *hashmap.Map[int, int]) { puts(m); v := m.At(1); m.Delete(1); *v = 2 }),
 		inMap(func(w *world, m *hashmap.Map[int, int]) { puts(m); *m.At(1) = 2; m.Delete(1) })},
-	{"a Map that is never closed", caught{leak: leaks("freehold: hashmap.Map was dropped without Close, made at:")}.andInTests(reports("leak of")),
+	{"a Map that is never closed", caught{leak: leaks("hashmap.Map dropped without Close")}.andInTests(reports("leak of")),
 		func(w *world) { m := hashmap.New[int, int](w.a, nil); m.Put(1, 1) },
 		func(w *world) { m := hashmap.New[int, int](w.a, nil); m.Put(1, 1); m.Close() }},
 	{"Put into a Map by two goroutines", caught{race: races},
@@ -103,7 +103,7 @@ var hashmapPrograms = []program{
 	{"Close of a hashmap.Shared after Close of its heap", always(panics("is closed")),
 		inShards(func(w *world, m *hashmap.Shared[int, int]) { puts(m); w.heap.Close() }),
 		inShards(func(w *world, m *hashmap.Shared[int, int]) { puts(m); m.Close(); w.heap.Close() })},
-	{"a hashmap.Shared that is never closed", caught{leak: leaks("freehold: hashmap.Shared was dropped without Close, made at:")}.andInTests(reports("leak of")),
+	{"a hashmap.Shared that is never closed", caught{leak: leaks("hashmap.Shared dropped without Close")}.andInTests(reports("leak of")),
 		func(w *world) { m := hashmap.NewShared[int, int](w.a, nil); m.Put(1, 1) },
 		func(w *world) { m := hashmap.NewShared[int, int](w.a, nil); m.Put(1, 1); m.Close() }},
 }

@@ -127,7 +127,7 @@ var internPrograms = []program{
 	{"read of a string of Value after Close of its Strings", caught{guard: guarded("use after free")},
 		inStrings(func(w *world, s *intern.Strings) { v := s.Value(enter(s, "text")); s.Close(); w.sink = v[0] }),
 		inStrings(func(w *world, s *intern.Strings) { v := s.Value(enter(s, "text")); w.sink = v[0]; s.Close() })},
-	{"Strings that are never closed", caught{leak: leaks("freehold: intern.Strings was dropped without Close, made at:")}.andInTests(reports("leak of")),
+	{"Strings that are never closed", caught{leak: leaks("intern.Strings dropped without Close")}.andInTests(reports("leak of")),
 		func(w *world) { s := intern.New(w.a, nil); enter(s, "text") },
 		func(w *world) { s := intern.New(w.a, nil); enter(s, "text"); s.Close() }},
 	{"Intern into Strings by two goroutines", caught{race: races},
@@ -136,7 +136,7 @@ var internPrograms = []program{
 	{"Intern after Close of a set for any goroutine", always(panics("the strings are closed")),
 		inSharedStrings(func(w *world, s *intern.Shared) { numbers(s); s.Close(); s.Intern("new") }),
 		inSharedStrings(func(w *world, s *intern.Shared) { numbers(s); s.Intern("new"); s.Close() })},
-	{"a set of strings for any goroutine that is never closed", caught{leak: leaks("freehold: intern.Shared was dropped without Close, made at:")}.andInTests(reports("leak of")),
+	{"a set of strings for any goroutine that is never closed", caught{leak: leaks("intern.Shared dropped without Close")}.andInTests(reports("leak of")),
 		func(w *world) { s := intern.NewShared(w.a, nil); s.Intern("text") },
 		func(w *world) { s := intern.NewShared(w.a, nil); s.Intern("text"); s.Close() }},
 }

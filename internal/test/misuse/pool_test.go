@@ -295,7 +295,7 @@ var poolPrograms = []program{
 			p.Put(get(p))
 			p.Close()
 		}},
-	{"a pool that is never closed", caught{leak: leaks("freehold: pool.Pool was dropped without Close, made at:")}.andInTests(reports("leak of")),
+	{"a pool that is never closed", caught{leak: leaks("pool.Pool dropped without Close")}.andInTests(reports("leak of")),
 		func(w *world) { get(pool.New[value](w.a, nil)) },
 		func(w *world) { p := pool.New[value](w.a, nil); get(p); p.Close() }},
 	{"double free to Blocks", always(panics("double free")),

@@ -55,7 +55,7 @@ A mode detects all that the plain build detects. Modes can be combined, as in ` 
 | no harm | Nothing is damaged: guarded blocks are not resized in place. |
 | fault | The system stops the program at the guilty instruction. |
 | guard report | A fault, and a report by the monitor or ` + "`track.Explain`" + `: the block, the distance to it, and the stacks of its allocation and Free. The end of a block is exact to the byte if its size is a multiple of its alignment. Otherwise a write to the bytes between the end and the alignment is a panic in Free, and a read of them is missed. |
-| leak report | ` + "`track.AtExit`" + ` lists live blocks and owners that were dropped without Close, each with the stack that made it. |
+| leak report | ` + "`track.AtExit`" + ` lists live blocks, owners that were dropped without Close, and open heaps, each with the stack that made it. |
 | race report, asan report | The race detector or the address sanitizer reports the guilty instruction, or the second of two. |
 | test fails | The message names the block and the line that allocated it. |
 | CheckPointers | ` + "`track.CheckPointers`" + ` names the block and the byte, but not with ` + "`-tags freehold_portable`" + `. |
