@@ -179,11 +179,10 @@ func ExampleMap_Grow() {
 		fmt.Println(err)
 		return
 	}
-	before := m.Stats().Reserved
 	for i := range uint64(100_000) {
 		freehold.Must(0, m.Put(i, i*i))
 	}
-	fmt.Println(m.Len(), m.Stats().Reserved == before)
+	fmt.Println(m.Len(), m.Stats().Moved < 10_000) // growth moved few entries
 	// Output: 100000 true
 }
 

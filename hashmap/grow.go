@@ -65,13 +65,15 @@ func (c *core) grow(h uint64) error {
 	}
 	t := c.tableOf(h)
 	from, to := c.span(h)
-	if limit := c.limit(from << (c.shift & 63)); t.class() < limit {
-		return c.enlarge(t, from, to, min(nextClass(t.class()), limit))
+	limit := c.limit(from << (c.shift & 63))
+	if t.class() < limit && !c.huge.has(uintptr(t.base())) { // which would lose the huge page's memory
+		class := min(nextClass(t.class()), limit)
+		return c.enlarge(t, from, to, class, class == limit)
 	}
 	if !c.divides(t, from, to) {
-		return c.enlarge(t, from, to, nextClass(t.class()))
+		return c.enlarge(t, from, to, nextClass(t.class()), false)
 	}
-	return c.split(t, from, to)
+	return c.split(t, from, to, min(t.class(), c.limit((from+to)<<(c.shift-1&63))))
 }
 
 // nextClass returns the class that a table of a class grows to: 1.3 to 2 times the groups.
@@ -130,12 +132,13 @@ func (c *core) build() error {
 	return nil
 }
 
-// enlarge replaces t by a table of a greater class. t has the references [from, to).
-func (c *core) enlarge(t table, from, to uint64, class uintptr) error {
+// enlarge replaces t by a table of a greater class, in a huge page if lasting is set. t has the
+// references [from, to).
+func (c *core) enlarge(t table, from, to uint64, class uintptr, lasting bool) error {
 	if err := c.detach(t); err != nil {
 		return err
 	}
-	larger, err := c.newTable(class, class == c.limit(from<<(c.shift&63)))
+	larger, err := c.newTable(class, lasting)
 	if err != nil {
 		return err
 	}
@@ -153,24 +156,22 @@ func (c *core) enlarge(t table, from, to uint64, class uintptr) error {
 	return nil
 }
 
-// split moves the entries of t with a 1 in the next bit of their hash to a new table. t has the
-// references [from, to).
-func (c *core) split(t table, from, to uint64) error {
+// split moves the entries of t with a 1 in the next bit of their hash to a new table of a class, or
+// of a greater one if they need it. t has the references [from, to).
+func (c *core) split(t table, from, to uint64, class uintptr) error {
 	if err := c.detach(t); err != nil {
 		return err
 	}
-	bit := c.nextBit(to - from)
-	limit := c.limit(from<<(c.shift&63) | 1<<bit)
-	class := limit
+	bit, lasting := c.nextBit(to-from), class > 0
 	if n := t.count(); n > groupSlots*int(classes[class].groups) {
-		class = max(class, classFor(c.ones(t, bit)))
+		class = max(class, classFor(c.ones(t, bit), true))
 	}
-	ones, err := c.newTable(class, class == limit)
+	ones, err := c.newTable(class, lasting)
 	if err != nil {
 		return err
 	}
 	if to-from == 1 {
-		if err := c.deepen(); err != nil {
+		if err := c.deepen(c.depth() + 1); err != nil {
 			c.freeTable(ones)
 			return err
 		}
@@ -196,21 +197,24 @@ func (c *core) ones(t table, bit uint) (n int) {
 	return n
 }
 
-// classFor returns the least class with room for n entries.
-func classFor(n int) (class uintptr) {
-	for n > roomOfClass(class) {
+// classFor returns the least class with room for n entries, exactly or on average.
+func classFor(n int, exactly bool) (class uintptr) {
+	for class < classMask && n > roomIn(class, exactly) {
 		class++
 	}
 	return class
 }
 
-// roomOfClass returns how many entries a table of a class has room for on average, so that few Puts
-// grow it: four standard deviations less than 7/8 of the slots. A table of few groups grows only if
-// it is full.
-func roomOfClass(class uintptr) int {
+// roomIn returns how many entries a table of a class has room for. If the number is an average,
+// about 2% of the tables get two standard deviations more and grow. A table of few groups grows
+// only if it is full, others on average if they are 0.9 full.
+func roomIn(class uintptr, exactly bool) int {
 	n := int(classes[class].groups) * groupSlots
-	if classes[class].groups > maxPasses {
-		n = n*7/8 - int(4*math.Sqrt(float64(n)))
+	switch {
+	case !exactly:
+		return n - n/5
+	case classes[class].groups > maxPasses:
+		return n - n/8
 	}
 	return n
 }
@@ -271,21 +275,21 @@ func (c *core) comeHome(t table, i uintptr, at spot, h uint64) {
 	t.pass(h, i)
 }
 
-// deepen doubles the directory.
-func (c *core) deepen() error {
-	size := unsafe.Sizeof(c.dir) << c.depth()
-	dir, err := c.alloc(2*size, lineBytes)
+// deepen doubles the directory until it has a depth.
+func (c *core) deepen(depth uint) error {
+	if depth == c.depth() {
+		return nil
+	}
+	dir, err := c.alloc(unsafe.Sizeof(c.dir)<<depth, lineBytes)
 	if err != nil {
 		return err
 	}
 	deeper := core{dir: dir}
-	for i := uint64(0); i < 1<<c.depth(); i++ {
-		deeper.setEntry(2*i, table{*c.entry(i)})
-		deeper.setEntry(2*i+1, table{*c.entry(i)})
+	for i := range uint64(1) << depth {
+		deeper.setEntry(i, table{*c.entry(i >> (depth - c.depth()))})
 	}
-	c.free(c.dir, size)
-	c.dir = dir
-	c.shift--
+	c.free(c.dir, unsafe.Sizeof(c.dir)<<c.depth())
+	c.dir, c.shift = dir, uint8(64-depth)
 	return nil
 }
 
@@ -295,8 +299,7 @@ func (c *core) reserve(n int) error {
 	if n > (math.MaxInt-c.len)/int(c.groupBytes/(groupSlots/2)) {
 		return fmt.Errorf("%w: %d more entries are more bytes than an int can hold", freehold.ErrOutOfMemory, n)
 	}
-	want := c.len + n
-	if want == 0 {
+	if n == 0 {
 		return nil
 	}
 	if c.tables == 0 {
@@ -304,25 +307,48 @@ func (c *core) reserve(n int) error {
 			return err
 		}
 	}
+	want := c.len + n
+	if uintptr(want)*c.groupBytes/groupSlots >= c.huge.from { // the first tables are in huge pages too
+		defer func(from uintptr) { c.huge.from = from }(c.huge.from)
+		c.huge.from = 0
+	}
+	depth := c.depth()
+	for want > roomIn(c.limit(0), true) && want>>depth >= roomIn(c.limit(math.MaxUint64), false) {
+		depth++
+	}
+	if err := c.deepen(depth); err != nil {
+		return err
+	}
 	for h := uint64(0); ; {
 		t := c.tableOf(h)
 		from, to := c.span(h)
-		share, limit := want>>c.depth()*int(to-from)+1, c.limit(h)
-		var err error
+		class, err := c.share(want, from, to), error(nil)
 		switch {
-		case share <= roomOfClass(t.class()):
+		case class > c.limit(h):
+			half := (from + to) / 2
+			if class = c.share(want, half, to); class > c.limit(half<<(c.shift&63)) {
+				class = 0 // that table will split too
+			}
+			c.huge.needed().wait()
+			err = c.split(t, from, to, class)
+		case class > t.class():
+			c.huge.needed().wait()
+			err = c.enlarge(t, from, to, class, true)
+		default:
 			if h = to << (c.shift & 63); h == 0 { // the last table
 				return nil
 			}
-		case t.class() < limit:
-			c.huge.needed().wait()
-			err = c.enlarge(t, from, to, max(t.class()+1, min(classFor(share), limit)))
-		default:
-			c.huge.needed().wait()
-			err = c.split(t, from, to)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// share returns the class for the table of the references [from, to), if the map has want entries.
+func (c *core) share(want int, from, to uint64) uintptr {
+	if from == 0 && to == 1<<c.depth() {
+		return classFor(want, true)
+	}
+	return classFor(want>>c.depth()*int(to-from)+1, false)
 }

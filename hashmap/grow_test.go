@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 )
 
@@ -43,7 +44,7 @@ func TestEntriesComeHome(t *testing.T) {
 		t.Fatalf("%d tables, the first at %d references", m.tables, to-from)
 	}
 	moved := m.moved
-	if err := m.split(m.tableOf(0), from, to); err != nil {
+	if err := m.split(m.tableOf(0), from, to, m.limit(next)); err != nil {
 		t.Fatal(err)
 	}
 	mustBeWhole(t, m)
@@ -75,5 +76,36 @@ func TestDirectoryOfSkewedHashes(t *testing.T) {
 	}
 	if n := 1 << m.depth(); n > maxSparse*(m.tables+32) || n >= 1<<levels {
 		t.Errorf("%d references of %d tables", n, m.tables)
+	}
+}
+
+// A map of many tables with reserved room takes no more memory than one that Puts grow, and few of
+// its Puts grow a table. If it had entries before, it takes a quarter more at most.
+func TestGrowTakesNoMoreThanPuts(t *testing.T) {
+	type value [3]uint64
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	for n := 10_000; n <= 200_000; n = n*7/5 + 1 {
+		for _, before := range []int{0, n / 2} {
+			most := 4 + min(before, 1) // quarters
+			put, grown := New[int, value](h, nil), New[int, value](h, nil)
+			for k := range n {
+				succeed(put.Put(k, value{}))
+				if k < before {
+					succeed(grown.Put(k, value{}))
+				}
+			}
+			succeed(grown.Grow(n - before))
+			moved := grown.Stats().Moved
+			for k := before; k < n; k++ {
+				succeed(grown.Put(k, value{}))
+			}
+			mustBeWhole(t, subject[int, value](grown))
+			if got, want := grown.Stats(), put.Stats(); 4*got.Reserved > most*want.Reserved || got.Moved-moved > n/20 {
+				t.Errorf("%d entries after %d: %d bytes and %d moves with Grow, %d bytes with Put", n, before, got.Reserved, got.Moved-moved, want.Reserved)
+			}
+			put.Close()
+			grown.Close()
+		}
 	}
 }

@@ -84,7 +84,7 @@ func TestTablesOfALargeMapAreInHugePages(t *testing.T) {
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
 		memory := freehold.NewTagged(alloctest.New(t), "")
 		m := withHuge(open, obey)(memory, 0)
-		put(t, m, 0, 10_000, true)
+		put(t, m, 0, 13_000, true)
 		full, huge := tablesOf(m)
 		if full < 200 || huge < full*3/4 {
 			t.Errorf("%d of %d tables are in huge pages", huge, full)
@@ -108,7 +108,7 @@ func TestTablesOfASmallMapAreNotInHugePages(t *testing.T) {
 		defer m.Close()
 		h := hugeOf(m)
 		h.from = hugeFrom
-		put(t, m, 0, 10_000, true)
+		put(t, m, 0, 13_000, true)
 		if full, _ := tablesOf(m); full < 200 || len(h.blocks) > 0 {
 			t.Errorf("%d blocks for %d tables of %d bytes", len(h.blocks), full, h.size)
 		}
@@ -120,13 +120,33 @@ func TestGrowTakesHugePages(t *testing.T) {
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
 		m := withHuge(open, obey)(alloctest.New(t), 0)
 		defer m.Close()
-		if err := m.Grow(10_000); err != nil {
+		if err := m.Grow(9_500); err != nil { // a Map's tables then have three groups of at most four
 			t.Fatal(err)
 		}
 		if full, huge := tablesOf(m); full < 200 || huge < full*3/4 {
 			t.Errorf("%d of %d tables are in huge pages", huge, full)
 		}
 	})
+}
+
+// Tables that Grow has put into huge pages split when they are full: a larger table in their place
+// would leave their memory unused until Close.
+func TestReservedHugeTablesSplit(t *testing.T) {
+	m := withHuge(makeMap[uint64, uint64], obey)(alloctest.New(t), 0)
+	defer m.Close()
+	if err := m.Grow(9_500); err != nil {
+		t.Fatal(err)
+	}
+	put(t, m, 0, 13_000, true)
+	h, used := hugeOf(m), 0
+	m.(*Map[uint64, uint64]).eachTable(func(at table) {
+		if h.has(uintptr(at.base())) {
+			used += int(m.(*Map[uint64, uint64]).tableBytes(at.class()))
+		}
+	})
+	if used < h.bytes*13/16 {
+		t.Errorf("tables have %d of the %d bytes in huge pages", used, h.bytes)
+	}
 }
 
 // Nobody waits for a page but Close, since the parent may give it to others.

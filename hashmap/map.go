@@ -285,8 +285,9 @@ func (m *Map[K, V]) Clear() {
 }
 
 // Grow makes room for n more entries, so that few of the next Puts grow a table; any of them still
-// may. It takes time proportional to the map's length, and memory for the slots of n entries. An
-// error is the parent's; the entries are then unchanged. Grow panics if n is negative.
+// may. An empty map then takes no more memory than one to which n Puts have added entries, and
+// another map a quarter more at most, if it has many tables. Grow takes time proportional to that
+// memory. An error is the parent's; the entries are then unchanged. Grow panics if n is negative.
 func (m *Map[K, V]) Grow(n int) error {
 	m.mustBeWritable("Grow")
 	arg.AtLeast("hashmap.Map.Grow", "n", n, 0)
