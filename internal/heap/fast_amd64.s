@@ -296,6 +296,25 @@ lost: \
 	MOVQ (DX), R8 \
 	JMP  R8
 
+// FREEBLOCK frees the small block at BX of the heap AX, after STATE. FREERUN follows.
+#define FREEBLOCK \
+	CACHE(AX, R8, near, far) \
+	PUSH(R8, BX, R9, R10, put, full) \
+	RET \
+full: \
+	ROOM(R8, R10, put, plain)
+
+// FREERUN frees the large block of CX bytes at BX, after SPAN. It is the end of a function, which
+// goes on in slow at plain.
+#define FREERUN(slow) \
+	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain) \
+plain: \
+	GO(slow) \
+far: \
+	FAR(AX, R8, near, plain) \
+farRun: \
+	FAR(AX, R9, nearRun, plain)
+
 // UNCOUNTED stands for COUNT where nothing counts down.
 #define UNCOUNTED(cache, none)
 
@@ -397,20 +416,10 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	JHI  run
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
-	CACHE(AX, R8, near, far)
-	PUSH(R8, BX, R9, R10, put, full)
-	RET
-full:
-	ROOM(R8, R10, put, plain)
+	FREEBLOCK
 run:
 	SPAN(BX, R10, plain)
-	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain)
-plain:
-	GO(·slow+functions_free)
-far:
-	FAR(AX, R8, near, plain)
-farRun:
-	FAR(AX, R9, nearRun, plain)
+	FREERUN(·slow+functions_free)
 
 // func(h *Heap, p unsafe.Pointer)
 //
@@ -420,23 +429,13 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	STATE(Heap_mapID(AX), BX, R9, R10, run)
 	CMPW (R9), $const_maxSmall
 	JHI  plain
-	CACHE(AX, R8, near, far)
-	PUSH(R8, BX, R9, R10, put, full)
-	RET
-full:
-	ROOM(R8, R10, put, plain)
+	FREEBLOCK
 run:
 	SPAN(BX, R10, plain)
 	MOVQ const_spanSize(R10), CX
 	TESTQ CX, CX
 	JEQ  plain
-	KEEP(BX, CX, R10, nearRun, farRun, room, lost, other, plain)
-plain:
-	GO(·slow+functions_freePointer)
-far:
-	FAR(AX, R8, near, plain)
-farRun:
-	FAR(AX, R9, nearRun, plain)
+	FREERUN(·slow+functions_freePointer)
 
 DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_malloc(SB)/8, $mallocFast<>(SB)
