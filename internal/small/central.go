@@ -12,6 +12,7 @@
 package small
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sync/atomic"
@@ -69,24 +70,31 @@ func (c *central) remove(s *Span) {
 }
 
 // fill puts a batch of free blocks into an empty magazine, for a home. It puts fewer if the partial
-// spans have fewer. If they have none, it adds a span.
-func (c *central) fill(h *Heap, m *magazine, home int) error {
+// spans have fewer. If they have none, it adds a span. The depots of other homes have others
+// magazines with blocks: fill puts none if the home should rather take one of these.
+func (c *central) fill(h *Heap, m *magazine, home, others int) error {
 	c.lock()
 	defer c.mu.Unlock()
 	all := m.entries(classes[c.class].batch)
 	n := 0
 	for n < len(all) {
-		s := c.next(home, n == 0 && !c.adds(h, 0))
-		if s == nil {
-			if n > 0 {
-				break
+		s := c.ownSpan(home)
+		if s == nil && n == 0 && !c.adds(h, others) {
+			if others > 0 {
+				return nil
 			}
-			if err := c.grow(h, home); err != nil {
-				return err
-			}
+			s = c.foreignSpan(home)
+		}
+		if s != nil {
+			n += c.carve(s, all[n:])
 			continue
 		}
-		n += c.carve(s, all[n:])
+		if n > 0 {
+			break
+		}
+		if err := c.grow(h, home); err != nil {
+			return err
+		}
 	}
 	// The last entry is used first: make that the lowest address.
 	slices.Reverse(all[:n])
@@ -94,52 +102,47 @@ func (c *central) fill(h *Heap, m *magazine, home int) error {
 	return nil
 }
 
-// next returns the span from which a home takes its next blocks, or nil. If the home has no partial
-// span, next adopts one that is half free. If there is none and borrow is set, next returns another
-// home's span, which keeps its home.
-func (c *central) next(home int, borrow bool) *Span {
+// ownSpan returns the span from which a home takes its next blocks, or nil. If the home has no
+// partial span, it adopts one of another home that is half free.
+func (c *central) ownSpan(home int) *Span {
 	if at := c.partial[home].Head; at != 0 {
 		return spanPtr(at)
 	}
-	var lender *Span
 	for i := 1; i < len(c.partial); i++ {
 		at := c.partial[home^i].Tail
 		if at == 0 {
 			continue
 		}
-		s := spanPtr(at)
-		if uintptr(s.out)*2 <= classes[c.class].blocks {
+		if s := spanPtr(at); uintptr(s.out)*2 <= classes[c.class].blocks {
 			c.remove(s)
 			s.home = uint32(home)
 			c.push(s)
 			return s
 		}
-		lender = s
-	}
-	if borrow {
-		return lender
 	}
 	return nil
 }
 
-// provides reports whether a home in need takes its next blocks from a span of its own, and not
-// from the depots of other homes, which have about others blocks. It does if it has such a span,
-// adopts one, which provides does at once, or adds one.
-func (c *central) provides(h *Heap, home, others int) bool {
-	c.lock()
-	defer c.mu.Unlock()
-	return c.next(home, false) != nil || c.adds(h, others)
+// foreignSpan returns a partial span of another home, or nil. The span keeps its home.
+func (c *central) foreignSpan(home int) *Span {
+	for i := 1; i < len(c.partial); i++ {
+		if at := c.partial[home^i].Tail; at != 0 {
+			return spanPtr(at)
+		}
+	}
+	return nil
 }
 
 // adds reports whether a home without partial spans adds a span before it takes blocks of other
 // homes. It does in a heap without a limit if at most a 32nd of the class's blocks are free, in
-// spans or among the others free blocks of depots. If a home took these last blocks instead, each
-// home would soon have blocks of all spans. Then all processors would write to the same cache lines
-// of statuses. A heap with a limit saves its memory for other classes.
+// spans or in the others magazines of depots. If a home took these last blocks instead, each home
+// would soon have blocks of all spans. Then all processors would write to the same cache lines of
+// statuses. A heap with a limit saves its memory for other classes.
 func (c *central) adds(h *Heap, others int) bool {
 	const share = 32
-	all := c.spans * int(classes[c.class].blocks)
-	return h.pages.Limit() == 0 && (all-c.out+others)*share <= all
+	class := &classes[c.class]
+	all := c.spans * int(class.blocks)
+	return h.pages.Limit() == 0 && (all-c.out+others*int(class.batch))*share <= all
 }
 
 // carveOne returns a free block of a partial span for a home, or the zero entry if there is none.
@@ -148,10 +151,12 @@ func (c *central) carveOne(home int) Entry {
 	c.lock()
 	defer c.mu.Unlock()
 	var out [1]Entry
-	for s := c.next(home, true); s != nil; s = c.next(home, true) {
-		if c.carve(s, out[:]) == 1 {
+	for out[0].Addr == 0 {
+		s := cmp.Or(c.ownSpan(home), c.foreignSpan(home))
+		if s == nil {
 			break
 		}
+		c.carve(s, out[:])
 	}
 	return out[0]
 }

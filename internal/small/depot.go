@@ -104,38 +104,6 @@ func (h *Heap) depot(class uint8, home int) *depot { return &h.depots[home][clas
 // homeOf returns the home of a slot.
 func (h *Heap) homeOf(slot int) int { return homeOf(slot) & (len(h.depots) - 1) }
 
-// lockStocked locks and returns the depot that serves a slot. That is the depot of the slot's home,
-// or another home's with blocks if the first has none and no span provides any: see provides. Each
-// home asks the others in its own order, so homes in need seldom meet at one depot.
-func (h *Heap) lockStocked(class uint8, slot int) *depot {
-	home, c := h.homeOf(slot), &h.central[class]
-	own := h.depot(class, home)
-	own.lock()
-	if own.stocked.n > 0 || len(h.depots) == 1 || c.partial[home].n.Load() > 0 {
-		return own
-	}
-	others := 0
-	for i := 1; i < len(h.depots); i++ {
-		others += int(h.depot(class, home^i).look())
-	}
-	if others == 0 || c.provides(h, home, others*int(classes[class].batch)) {
-		return own
-	}
-	own.mu.Unlock()
-	for i := 1; i < len(h.depots); i++ {
-		d := h.depot(class, home^i)
-		if d.look() == 0 {
-			continue
-		}
-		if d.lock(); d.stocked.n > 0 {
-			return d
-		}
-		d.mu.Unlock()
-	}
-	own.lock()
-	return own
-}
-
 // look returns the number of stocked magazines, without mu.
 func (d *depot) look() int32 {
 	if onDepot != nil {
@@ -181,14 +149,12 @@ type Slots interface {
 // magazine, AllocFromDepot takes the block from a span. It fails if no span has a free block
 // either. The caller has found no block in the cache of slot, and has left the slot.
 func (h *Heap) AllocFromDepot(in Slots, class uint8, slot, size int) (addr uintptr, was uint16, err error) {
-	d := h.lockStocked(class, slot)
+	d, m, err := h.fetch(class, slot)
 	defer d.mu.Unlock()
 	d.begin(h)
 	d.allocs++
-	home := h.homeOf(slot)
-	m, err := d.fetch(h, home)
 	if err != nil {
-		e := h.central[class].carveOne(home)
+		e := h.central[class].carveOne(h.homeOf(slot))
 		if e.Addr == 0 {
 			return 0, 0, err
 		}
@@ -387,8 +353,42 @@ func (h *Heap) homeShare(n int) int {
 	return (n + len(h.depots) - 1) >> bits.Len(uint(len(h.depots)-1))
 }
 
-// fetch returns a magazine with at least one free block, for a home.
-func (d *depot) fetch(h *Heap, home int) (*magazine, error) {
+// fetch takes a magazine with at least one free block for a slot, from the depot d, whose lock it
+// takes: the depot of the slot's home, or another home's if neither that depot nor a span provides
+// any. Each home asks the others in its own order, so homes in need seldom meet at one depot. If
+// there is no memory, fetch returns the home's depot and no magazine.
+func (h *Heap) fetch(class uint8, slot int) (d *depot, m *magazine, err error) {
+	home := h.homeOf(slot)
+	own, others := h.depot(class, home), 0
+	own.lock()
+	if own.stocked.n == 0 && h.central[class].partial[home].n.Load() == 0 {
+		for i := 1; i < len(h.depots); i++ {
+			others += int(h.depot(class, home^i).look())
+		}
+	}
+	if m, err = own.popOrFill(h, home, others); m != nil || others == 0 {
+		return own, m, err
+	}
+	own.mu.Unlock()
+	for i := 1; i < len(h.depots); i++ {
+		d := h.depot(class, home^i)
+		if d.look() == 0 {
+			continue
+		}
+		d.lock()
+		if m := d.pop(h); m != nil {
+			return d, m, nil
+		}
+		d.mu.Unlock()
+	}
+	own.lock()
+	m, err = own.popOrFill(h, home, 0)
+	return own, m, err
+}
+
+// popOrFill takes a magazine with blocks from d, the depot of home, or fills one: see fill. It
+// returns nil if it has none.
+func (d *depot) popOrFill(h *Heap, home, others int) (*magazine, error) {
 	if m := d.pop(h); m != nil {
 		return m, nil
 	}
@@ -396,7 +396,7 @@ func (d *depot) fetch(h *Heap, home int) (*magazine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.central[d.class].fill(h, m, home); err != nil {
+	if err := h.central[d.class].fill(h, m, home, others); err != nil || m.n == 0 {
 		d.discard(h, m)
 		return nil, err
 	}

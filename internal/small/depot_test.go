@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/test/await"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 var class64 uint8
@@ -156,11 +157,12 @@ func TestHomesLockTheirOwnDepots(t *testing.T) {
 	m := newHomes(t, 4).m
 	for home := range 4 {
 		workIn(home)
-		d := m.lockStocked(class64, 0)
-		d.mu.Unlock()
-		if d != m.depot(class64, home) {
-			t.Errorf("home %d locks another depot", home)
+		d, stocked, err := m.fetch(class64, 0)
+		if err != nil || d != m.depot(class64, home) {
+			t.Errorf("home %d locks another depot: %v", home, err)
 		}
+		d.flush(&m.Heap, stocked)
+		d.mu.Unlock()
 	}
 }
 
@@ -182,6 +184,29 @@ func TestBlocksComeFromOtherHomes(t *testing.T) {
 			t.Errorf("from home %d: %d magazines, and %d when a span was added", from, stocked, n)
 		}
 	}
+}
+
+// A home that would add a span takes blocks from other homes' depots if there is no memory for it.
+func TestDepotsServeIfThereIsNoMemory(t *testing.T) {
+	homes(t, 2)
+	m := newMachine(t, pages.Options{}, 2)
+	workIn(1)
+	var live [][]byte
+	for range 8 * 512 { // in full spans
+		live = append(live, m.processors[0].alloc(t, 64))
+	}
+	for _, b := range live[:2*maxBatch+1] {
+		m.processors[0].free(b)
+	}
+	workIn(0)
+	if c, n := &m.central[class64], m.depot(class64, 1).stocked.n; n != 1 || !c.adds(&m.Heap, 1) {
+		t.Fatalf("%d magazines are few: %v", n, c.adds(&m.Heap, 1))
+	}
+	defer vm.Refuse(vm.OpCommit)()
+	for err := error(nil); err == nil; { // takes the free pages
+		_, err = m.below.AllocBlock(pages.PageBytes, 1, false)
+	}
+	m.processors[1].alloc(t, 64)
 }
 
 // A home that has no blocks adopts a span of another home if half of it is free, or else borrows
@@ -230,7 +255,7 @@ func TestBlocksGoHome(t *testing.T) {
 				err = c.grow(h, home)
 			}
 			if err == nil {
-				err = c.fill(h, m, home)
+				err = c.fill(h, m, home, 0)
 			}
 			if err != nil {
 				t.Fatal(err)
