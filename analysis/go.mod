@@ -1,13 +1,13 @@
 module github.com/freehold-go/freehold/analysis
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/golangci/plugin-module-register v0.1.2
-	golang.org/x/tools v0.52.0
+	golang.org/x/tools v0.49.0
 )
 
 require (
-	golang.org/x/mod v0.42.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/mod v0.40.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
 )

@@ -1,6 +1,6 @@
 module github.com/freehold-go/freehold/adapters/arrow
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/apache/arrow-go/v18 v18.8.0
@@ -15,5 +15,5 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.29 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	golang.org/x/exp v0.0.0-20260112195511-716be5621a96 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 )

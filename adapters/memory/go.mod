@@ -1,10 +1,10 @@
 module github.com/freehold-go/freehold/adapters/memory
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/freehold-go/freehold v0.1.0
 	modernc.org/memory v1.12.1
 )
 
-require golang.org/x/sys v0.49.0 // indirect
+require golang.org/x/sys v0.47.0 // indirect

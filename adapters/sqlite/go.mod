@@ -1,11 +1,11 @@
 module github.com/freehold-go/freehold/adapters/sqlite
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/freehold-go/freehold v0.1.0
-	modernc.org/libc v1.80.1
-	modernc.org/sqlite v1.62.0
+	modernc.org/libc v1.76.0
+	modernc.org/sqlite v1.59.0
 )
 
 require (
@@ -14,7 +14,7 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )

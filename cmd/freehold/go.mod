@@ -1,6 +1,6 @@
 module github.com/freehold-go/freehold/cmd/freehold
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
@@ -10,9 +10,9 @@ require (
 	github.com/freehold-go/freehold v0.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/willabides/kongplete v0.4.0
-	golang.org/x/mod v0.42.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
+	golang.org/x/mod v0.40.0
+	golang.org/x/sys v0.47.0
+	golang.org/x/term v0.45.0
 )
 
 require (
@@ -22,5 +22,5 @@ require (
 	github.com/mattn/go-runewidth v0.0.27 // indirect
 	github.com/posener/complete v1.2.3 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
-	golang.org/x/text v0.42.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 )

@@ -49,7 +49,7 @@ import (
 // tested lists the versions of Go, patch releases included, and systems the systems on which tests
 // found no preemption in leaves.
 var (
-	tested  = []string{"go1.26", "go1.27"}
+	tested  = []string{"go1.25", "go1.26", "go1.27"}
 	systems = []string{"linux", "windows"}
 )
 

@@ -15,5 +15,9 @@ func setName(addr, size uintptr, name string) error {
 	if err != nil {
 		return err
 	}
-	return unix.PrctlArg5Ptr(unix.PR_SET_VMA, unix.PR_SET_VMA_ANON_NAME, addr, size, unsafe.Pointer(s))
+	_, _, errno := unix.Syscall6(unix.SYS_PRCTL, unix.PR_SET_VMA, unix.PR_SET_VMA_ANON_NAME, addr, size, uintptr(unsafe.Pointer(s)), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }

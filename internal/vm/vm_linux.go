@@ -15,12 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const mlockOnFault = 1 // MLOCK_ONFAULT of linux/mman.h, which golang.org/x/sys has since Go 1.26
+
 // commit makes a range accessible. Pages that mlockall has locked become resident only as they
 // are touched.
 func commit(addr, size uintptr) error {
 	if locked(addr, size) {
 		// Kernels before 4.4 do not support mlock2: there the whole range becomes resident.
-		unix.Syscall(unix.SYS_MLOCK2, addr, size, unix.MLOCK_ONFAULT)
+		unix.Syscall(unix.SYS_MLOCK2, addr, size, mlockOnFault)
 	}
 	return protect(addr, size)
 }
