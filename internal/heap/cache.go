@@ -121,7 +121,7 @@ func (t *caches) add(slot int) {
 		}
 		c := cacheAt(addr)
 		c.clear()
-		c.runs.most, c.runs.longest = mostKept(t.pages)
+		c.runs.mostHeld, c.runs.longest = mostKept(t.pages)
 		return c
 	})
 }
@@ -139,7 +139,7 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 	defer t.counting.Unlock()
 	drain(nil, func(taken []*cache) {
 		for _, c := range taken {
-			t.empty(c)
+			t.flush(c)
 		}
 		t.small.Shrink()
 		for _, c := range taken {
@@ -152,7 +152,7 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 
 // empty returns the blocks of a cache that was taken from its slot to the spans, and its kept runs
 // to the page heap.
-func (t *caches) empty(c *cache) {
+func (t *caches) flush(c *cache) {
 	slot := t.enter()
 	t.Leave(slot)
 	t.small.Flush(&c.Magazines, slot)

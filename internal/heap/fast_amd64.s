@@ -267,7 +267,7 @@ tiny: \
 	TESTQ R13, R13 \
 	LEAQ (R13)(R12*1), R13 \
 	JEQ  room \
-	CMPQ R13, (cache_runs+keptRuns_most)(R9) \
+	CMPQ R13, (cache_runs+keptRuns_mostHeld)(R9) \
 	JHI  none \
 room: \
 	MOVQ AX, R11 \

@@ -228,13 +228,13 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 		{"too long", no, func(b []byte) []byte { return unsafe.Slice(&b[0], len(b)+1) }, "Free", false},
 		{"from its second page on", no, func(b []byte) []byte { return b[pages.PageBytes:] }, "", false},
 		{"nowhere", no, func([]byte) []byte { return make([]byte, 64<<10) }, "", false},
-		{"in a cache without room", func(*pages.Span) { c.runs.held = c.runs.most }, nil, "", false},
+		{"in a cache without room", func(*pages.Span) { c.runs.held = c.runs.mostHeld }, nil, "", false},
 		{"too long for the cache", func(s *pages.Span) { c.runs.longest = s.Pages() - 1 }, nil, "", false},
 		{"as long as the cache's longest", func(s *pages.Span) { c.runs.longest = s.Pages() }, nil, "", true},
-		{"the only run of the cache", func(*pages.Span) { c.runs.most = 1 }, nil, "", true},
+		{"the only run of the cache", func(*pages.Span) { c.runs.mostHeld = 1 }, nil, "", true},
 		{"that fills the cache", func(s *pages.Span) {
 			h.Free(alloc(t, h, 72<<10))
-			c.runs.most = c.runs.held + s.Pages()
+			c.runs.mostHeld = c.runs.held + s.Pages()
 		}, nil, "", true},
 	} {
 		for name, free := range free {
@@ -258,7 +258,7 @@ func TestAssemblyKeepsRuns(t *testing.T) {
 			}
 			resume()
 			if kept {
-				c.runs.most, c.runs.longest = runs.most, runs.longest
+				c.runs.mostHeld, c.runs.longest = runs.mostHeld, runs.longest
 			} else {
 				*s, c.runs = span, runs
 				h.Free(b)

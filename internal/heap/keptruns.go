@@ -38,24 +38,24 @@ const (
 	minKeptBytes = 512 << 10
 	maxKeptBytes = 16 << 20
 
-	evictShare = 8 // evict leaves this part of most free, besides the new run
+	evictShare = 8 // evict leaves this part of mostHeld free, besides the new run
 )
 
 // keptRuns is the part of a cache for kept runs. Only the slot's holder uses it. Other goroutines
 // read n and held by atomic loads.
 //
-// Invariants: n and held count the runs on the stacks, and held <= most, or n == 1 and
-// held <= longest.
+// Invariants: n and held count the runs on the stacks, and held <= mostHeld, or n == 1
+// and held <= longest.
 type keptRuns struct {
-	stacks  [maxKeptPages]uintptr // stacks[i] has the spans of i+1 pages, linked by Next
-	n       uintptr               // runs
-	held    uintptr               // their pages
-	most    uintptr               // bound of held, if there are several runs
-	longest uintptr               // bound of the pages of one run; 0 in noCache
-	hand    uintptr               // the stack from which evict last took a run
+	stacks   [maxKeptPages]uintptr // stacks[i] has the spans of i+1 pages, linked by Next
+	n        uintptr               // runs
+	held     uintptr               // their pages
+	mostHeld uintptr               // bound of held, if there are several runs
+	longest  uintptr               // bound of the pages of one run; 0 in noCache
+	hand     uintptr               // the stack from which evict last took a run
 }
 
-// mostKept returns the fields most and longest for the caches of a heap on p.
+// mostKept returns the fields mostHeld and longest for the caches of a heap on p.
 func mostKept(p *pages.Heap) (most, longest uintptr) {
 	if p.WholePages {
 		return 0, 0
@@ -110,7 +110,7 @@ func isPlain(s *pages.Span) bool {
 
 // hasRoom reports whether keep may keep a run of n pages.
 func (l *keptRuns) hasRoom(n uintptr) bool {
-	return n <= l.longest && (l.held+n <= l.most || l.held == 0)
+	return n <= l.longest && (l.held+n <= l.mostHeld || l.held == 0)
 }
 
 // keepLive claims the block of size bytes at addr, and keeps its run s. It reports false if there
@@ -141,7 +141,7 @@ func (l *keptRuns) evict(n uintptr) (out uintptr) {
 	if l.hasRoom(n) {
 		return 0
 	}
-	for l.held > 0 && l.held+n > l.most-l.most/evictShare {
+	for l.held > 0 && l.held+n > l.mostHeld-l.mostHeld/evictShare {
 		from := l.stack(n)
 		for *from == 0 {
 			l.hand++

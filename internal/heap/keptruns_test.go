@@ -85,7 +85,7 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 func TestLargeCacheLikeAModel(t *testing.T) {
 	h := newHeap(t, Options{})
 	for seed, bounds := range [][2]uintptr{{64, 128}, {64, 32}, {100, 100}, {8, 128}, {0, 0}} {
-		l := keptRuns{most: bounds[0], longest: bounds[1]}
+		l := keptRuns{mostHeld: bounds[0], longest: bounds[1]}
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
 		lengths := []uintptr{1, 5, 8, 9, 33, 128}
 		model := map[uintptr][]*pages.Span{}
@@ -113,7 +113,7 @@ func TestLargeCacheLikeAModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fits, room := n <= l.longest, held+n <= l.most || held == 0
+			fits, room := n <= l.longest, held+n <= l.mostHeld || held == 0
 			evicted := l.evict(n)
 			var last *pages.Span
 			for at := evicted; at != 0; at = pages.SpanPtr(at).Next { // the last evicted run first
@@ -128,12 +128,12 @@ func TestLargeCacheLikeAModel(t *testing.T) {
 				model[e.Pages()] = slices.DeleteFunc(of, func(s *pages.Span) bool { return s == e })
 				held -= e.Pages()
 			}
-			enough := l.most - l.most/evictShare
+			enough := l.mostHeld - l.mostHeld/evictShare
 			if (last == nil) != (!fits || room) || last != nil && (held > 0 && held+n > enough || held+last.Pages()+n <= enough) {
-				t.Fatalf("seed %d, step %d: %d pages are left of %d for %d", seed, step, held, l.most, n)
+				t.Fatalf("seed %d, step %d: %d pages are left of %d for %d", seed, step, held, l.mostHeld, n)
 			}
 			if l.hasRoom(n) != fits {
-				t.Fatalf("seed %d, step %d: keeps %d pages beside %d of %d: %v", seed, step, n, held, l.most, !fits)
+				t.Fatalf("seed %d, step %d: keeps %d pages beside %d of %d: %v", seed, step, n, held, l.mostHeld, !fits)
 			}
 			if fits {
 				s.Claim(s.Base, s.Size)

@@ -135,7 +135,7 @@ func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	slot = h.caches.enter()
 	c = h.caches.Value(slot)
 	if c != &noCache {
-		c.runs.most, c.runs.longest = most, longest
+		c.runs.mostHeld, c.runs.longest = most, longest
 	}
 	evicted := c.runs.evict(s.Pages())
 	kept = c.runs.hasRoom(s.Pages()) && c.runs.keepLive(s, addr, uintptr(len(b)))

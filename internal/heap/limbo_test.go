@@ -78,7 +78,7 @@ func TestLimboIsDrainedOnce(t *testing.T) {
 func TestLimboIsWorthADrain(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 1 << 20})
 	fillLimbo(t, newProcessor(h))
-	if n := h.count(); n.cached > 0 || n.empty != h.small.LimboBytes() {
+	if n := h.count(); n.cached > 0 || n.emptySpans != h.small.LimboBytes() {
 		t.Fatalf("%d bytes in limbo: %+v", h.small.LimboBytes(), n)
 	}
 	if !h.worthADrain() {

@@ -90,7 +90,7 @@ func (p *processor) Close() {
 	c := p.h.caches.Take(slot)
 	p.h.caches.Leave(slot)
 	if c != &noCache {
-		p.h.caches.empty(c)
+		p.h.caches.flush(c)
 		p.h.pages.FreeObject(c.addr(), cacheBytes)
 	}
 }

@@ -8,9 +8,10 @@
 //  3. PurgeFor again, for the pages that the drain freed.
 //  4. The payer, if there is one, makes room elsewhere.
 //
-// An application's cache may use refusals as its signal to evict. At the heap's limit, every other
-// request of it is refused. So step 2 is rationed. The heap drains only if it has counted enough
-// bytes that a drain could free, and it counts again only once it has refused a part of the limit.
+// An application's cache may use refusals as its signal to evict, and then fails many requests. So
+// a heap with a limit rations step 2. It drains only if it has counted enough bytes that a drain
+// could free, and it counts again only once it has refused a part of the limit. One drain serves
+// all requests that wait for it.
 //
 // A heap that passes its watermark has the request's pages already: see growth.go of package pages.
 // It drains its caches if they hold much, and purges free pages.
@@ -25,9 +26,9 @@ import (
 
 const (
 	// A drain is worth its cost if it frees this part of the limit, or if the last drain was
-	// drainPause ago. So no request is refused forever while the caches hold memory. A count takes
-	// a few microseconds. It is worth its cost if requests for this part of the limit were refused
-	// since the last count, or if that count was drainPause ago.
+	// drainPause ago. So no request is refused forever while the caches hold memory. A count is
+	// worth its cost if requests for this part of the limit were refused since the last count, or
+	// if that count was drainPause ago.
 	drainShare = 32
 	drainPause = 10 * time.Millisecond
 )
@@ -142,7 +143,7 @@ func (h *Heap) mayCount(need uintptr) bool {
 // cost.
 func (h *Heap) worthADrain() bool {
 	c := h.count()
-	gain := c.cached + c.empty
+	gain := c.cached + c.emptySpans
 	switch {
 	case gain == 0:
 		return false

@@ -72,8 +72,8 @@ func TestClockThatWasSetBack(t *testing.T) {
 	h.countedAt.Store(future)
 	h.caches.drainedAt.Store(future)
 	h.Free(alloc(t, h, 8)) // something to drain, less than a share of the limit
-	if n := h.count(); n.cached+n.empty == 0 || n.cached+n.empty >= limit/drainShare {
-		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
+	if n := h.count(); n.cached+n.emptySpans == 0 || n.cached+n.emptySpans >= limit/drainShare {
+		t.Fatalf("the caches hold %d bytes", n.cached+n.emptySpans)
 	}
 	if !h.mayCount(1) || !h.worthADrain() {
 		t.Error("no drain")
@@ -88,7 +88,7 @@ func TestRefusalWithoutADrainTriesAgain(t *testing.T) {
 	restore := refuse(vm.OpDecommit)
 	h.Trim()
 	restore()
-	if n := h.count(); n.cached+n.empty != 0 || h.pages.Figures().Dirty == 0 {
+	if n := h.count(); n.cached+n.emptySpans != 0 || h.pages.Figures().Dirty == 0 {
 		t.Fatalf("%+v, %d bytes of free pages", n, h.pages.Figures().Dirty)
 	}
 	h.Free(alloc(t, h, 1<<20+8<<10))
@@ -234,8 +234,8 @@ func TestCountOfWhatADrainBrings(t *testing.T) {
 	p := newProcessor(h)
 	p.Free(allocOn(t, p, 1000, 1, false))
 	p.Close()
-	if n := h.count(); n.empty != int(small.SpanPages(small.ClassFor(1000, 1)))*pages.PageBytes {
-		t.Errorf("%d bytes in empty spans, of which there is one", n.empty)
+	if n := h.count(); n.emptySpans != int(small.SpanPages(small.ClassFor(1000, 1)))*pages.PageBytes {
+		t.Errorf("%d bytes in empty spans, of which there is one", n.emptySpans)
 	}
 	h.Close()
 	if h.reclaim(1) {

@@ -17,16 +17,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-const (
-	ticksBetweenDrain = pages.TicksPerDecay
-
-	// Caches hold much if they have more than minHoard bytes, and more than a part of the live
-	// bytes: tickHoard for a tick, growthHoard for a small heap that grows. The bounds of depots and
-	// kept runs, each a 32nd of the committed bytes, permit more than growthHoard in a large heap.
-	minHoard    = 512 << 10
-	tickHoard   = 8
-	growthHoard = 16
-)
+const ticksBetweenDrain = pages.TicksPerDecay
 
 // tick gives back memory that was not used since the last tick. It sets the next tick if there is
 // more to give back.
@@ -55,11 +46,6 @@ func (h *Heap) tick() {
 	}
 }
 
-// cachesHoldMuch reports whether a drain would free much: more than this part of the live bytes.
-func (n counts) cachesHoldMuch(share int) bool {
-	return n.cached+n.empty > max(minHoard, n.live/share)
-}
-
 // Purge gives back free pages, at most about the given number of bytes.
 func (h *Heap) Purge(bytes int) {
 	h.pages.Scavenging.Lock()
@@ -73,7 +59,7 @@ func (h *Heap) Purge(bytes int) {
 // no-op after Close.
 func (h *Heap) TrimSpare() {
 	n := h.count()
-	if spare := n.cached + n.empty + int(h.pages.Figures().Dirty); spare >= pages.PageBytes {
+	if spare := n.cached + n.emptySpans + int(h.pages.Figures().Dirty); spare >= pages.PageBytes {
 		h.tryTrim()
 	}
 }

@@ -40,8 +40,8 @@ type ClassStats struct {
 	Spans  int
 }
 
-// Stats returns the heap's figures. It takes a few microseconds. Fast paths of Alloc and Free keep
-// no counters for it.
+// Stats returns the heap's figures. It counts as count does. Fast paths of Alloc and Free keep no
+// counters for it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
 	st := Stats{Name: h.pages.Name, MaxBytes: int(h.pages.Limit())}
@@ -123,28 +123,43 @@ func (h *Heap) eachClass(f func(class uint8, n small.Holding)) (p pages.Figures,
 
 // counts tells where a heap's memory is, in bytes.
 type counts struct {
-	live   int // in live blocks
-	cached int // in free blocks of caches and depots
-	empty  int // in spans in which all blocks are free, and in limbo
+	live       int // in live blocks
+	cached     int // in free blocks of caches and depots
+	emptySpans int // in spans without a block out, and in limbo
 }
 
-// count adds up a heap's memory. It takes a few microseconds.
+// count adds up a heap's memory. It locks the depots of one class after the other, which takes
+// 10 µs with two homes and 0.2 ms with 64.
 func (h *Heap) count() (n counts) {
 	p, kept := h.eachClass(func(class uint8, in small.Holding) {
 		size := small.ClassSize(class)
 		n.live += in.Live * size
 		n.cached += in.Cached * size
-		n.empty += in.Empty * int(small.SpanPages(class)) * pages.PageBytes
+		n.emptySpans += in.EmptySpans * int(small.SpanPages(class)) * pages.PageBytes
 	})
-	n.empty += h.small.LimboBytes()
+	n.emptySpans += h.small.LimboBytes()
 	n.live += int(p.Large.Bytes)
 	n.cached += kept
 	return n
 }
 
-// slowCalls returns the number of calls so far that no cache served. It takes no lock of a depot,
-// so it costs less than count.
+// slowCalls returns the number of calls so far that no cache served. It takes no lock of a depot: a
+// 25th to a 40th of the time of count.
 func (h *Heap) slowCalls() uint64 {
 	t := h.pages.Figures().Traffic
 	return h.small.Calls() + t.Allocs + t.Frees
+}
+
+const (
+	// Caches hold much if they have more than minHoard bytes, and more than a part of the live
+	// bytes: tickHoard for a tick, growthHoard for a small heap that grows. The bounds of depots and
+	// kept runs, each a 32nd of the committed bytes, permit more than growthHoard in a large heap.
+	minHoard    = 512 << 10
+	tickHoard   = 8
+	growthHoard = 16
+)
+
+// cachesHoldMuch reports whether a drain would free much: more than this part of the live bytes.
+func (n counts) cachesHoldMuch(share int) bool {
+	return n.cached+n.emptySpans > max(minHoard, n.live/share)
 }

@@ -66,8 +66,8 @@ func (l *keptRuns) verify(owner uint32) error {
 			n, held = n+1, held+s.Pages()
 		}
 	}
-	if n != l.n || held != l.held || held > l.most && (n != 1 || held > l.longest) {
-		return fmt.Errorf("%d runs of %d pages are kept, of %d pages at most, or one of %d; counted %d of %d", n, held, l.most, l.longest, l.n, l.held)
+	if n != l.n || held != l.held || held > l.mostHeld && (n != 1 || held > l.longest) {
+		return fmt.Errorf("%d runs of %d pages are kept, of %d pages at most, or one of %d; counted %d of %d", n, held, l.mostHeld, l.longest, l.n, l.held)
 	}
 	return nil
 }

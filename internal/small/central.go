@@ -28,17 +28,17 @@ import (
 //   - a span is on the list of its home in partial if and only if a block is free in it
 //   - out == the sum of Span.out over the spans
 type central struct {
-	mu       lockrank.Mutex[lockrank.Central]
-	class    uint8
-	used     bool       // blocks have moved since punch began
-	rested   bool       // the last punch was complete, and no block has moved since
-	partial  []spanList // by home
-	spans    int
-	empty    int  // spans in which all blocks are free
-	released uint // spans freed so far
-	out      int  // blocks not free in their spans: live or in a magazine
-	holes    int  // bytes of free blocks given back to the system
-	purged   uint64
+	mu         lockrank.Mutex[lockrank.Central]
+	class      uint8
+	used       bool       // blocks have moved since punch began
+	rested     bool       // the last punch was complete, and no block has moved since
+	partial    []spanList // by home
+	spans      int
+	emptySpans int  // spans in which all blocks are free
+	released   uint // spans freed so far
+	out        int  // blocks not free in their spans: live or in a magazine
+	holes      int  // bytes of free blocks given back to the system
+	purged     uint64
 
 	limbo uintptr // list of the statuses of freed spans: see limbo.go
 }
@@ -78,12 +78,12 @@ func (c *central) fill(h *Heap, m *magazine, home, others int) error {
 	all := m.entries(classes[c.class].batch)
 	n := 0
 	for n < len(all) {
-		s := c.ownSpan(home)
+		s := c.ownOrAdopted(home)
 		if s == nil && n == 0 && !c.adds(h, others) {
 			if others > 0 {
 				return nil
 			}
-			s = c.foreignSpan(home)
+			s = c.foreign(home)
 		}
 		if s != nil {
 			n += c.carve(s, all[n:])
@@ -102,9 +102,9 @@ func (c *central) fill(h *Heap, m *magazine, home, others int) error {
 	return nil
 }
 
-// ownSpan returns the span from which a home takes its next blocks, or nil. If the home has no
+// ownOrAdopted returns the span from which a home takes its next blocks, or nil. If the home has no
 // partial span, it adopts one of another home that is half free.
-func (c *central) ownSpan(home int) *Span {
+func (c *central) ownOrAdopted(home int) *Span {
 	if at := c.partial[home].Head; at != 0 {
 		return spanPtr(at)
 	}
@@ -123,8 +123,8 @@ func (c *central) ownSpan(home int) *Span {
 	return nil
 }
 
-// foreignSpan returns a partial span of another home, or nil. The span keeps its home.
-func (c *central) foreignSpan(home int) *Span {
+// foreign returns a partial span of another home, or nil. The span keeps its home.
+func (c *central) foreign(home int) *Span {
 	for i := 1; i < len(c.partial); i++ {
 		if at := c.partial[home^i].Tail; at != 0 {
 			return spanPtr(at)
@@ -152,7 +152,7 @@ func (c *central) carveOne(home int) Entry {
 	defer c.mu.Unlock()
 	var out [1]Entry
 	for out[0].Addr == 0 {
-		s := cmp.Or(c.ownSpan(home), c.foreignSpan(home))
+		s := cmp.Or(c.ownOrAdopted(home), c.foreign(home))
 		if s == nil {
 			break
 		}
@@ -166,7 +166,7 @@ func (c *central) carveOne(home int) Entry {
 // twice and then allocated from its second entry, so it stays with its owner.
 func (c *central) carve(s *Span, out []Entry) (n int) {
 	if s.out == 0 {
-		c.empty--
+		c.emptySpans--
 	}
 	carved, i := 0, uintptr(0)
 	words := classes[c.class].freeWords()
@@ -244,7 +244,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	if s.out > 0 {
 		return
 	}
-	if c.empty++; c.empty > 1 {
+	if c.emptySpans++; c.emptySpans > 1 {
 		c.release(h, s)
 	} else {
 		l := &c.partial[s.home]
@@ -256,7 +256,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 // shrink frees the empty spans. mu is held.
 func (c *central) shrink(h *Heap) {
 	for i := range c.partial {
-		for at := c.partial[i].Head; at != 0 && c.empty > 0; {
+		for at := c.partial[i].Head; at != 0 && c.emptySpans > 0; {
 			s := spanPtr(at)
 			at = s.Next
 			if s.out == 0 {
@@ -269,13 +269,13 @@ func (c *central) shrink(h *Heap) {
 // grow adds a span of a home.
 func (c *central) grow(h *Heap, home int) error {
 	class := &classes[c.class]
-	statuses, err := h.pages.AllocObject(class.bitsBytes())
+	statuses, err := h.pages.AllocObject(class.metadataBytes())
 	if err != nil {
 		return err
 	}
 	run, zero, err := h.pages.AllocRun(class.pages, pages.PageBytes)
 	if err != nil {
-		h.pages.FreeObject(statuses, class.bitsBytes())
+		h.pages.FreeObject(statuses, class.metadataBytes())
 		return err
 	}
 	s := SpanOf(run)
@@ -294,7 +294,7 @@ func (c *central) grow(h *Heap, home int) error {
 	s.home = uint32(home)
 	c.push(s)
 	c.spans++
-	c.empty++
+	c.emptySpans++
 	return nil
 }
 
@@ -303,7 +303,7 @@ func (c *central) release(h *Heap, s *Span) {
 	if c.markLiveAgain(s); s.out > 0 {
 		return
 	}
-	c.empty--
+	c.emptySpans--
 	c.remove(s)
 	c.released++
 	c.spans--
@@ -317,5 +317,5 @@ func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.partial)
-	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
+	c.spans, c.emptySpans, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

@@ -28,17 +28,17 @@ const (
 	maxBatch    = 128      // in a magazine
 	cachedBytes = 64 << 10 // at most, in two magazines of a class of up to 16 KiB
 
-	maxMagazines = 128     // magazines with blocks, in one depot
-	depotBytes   = 1 << 20 // bytes of their blocks
+	maxStocked = 128     // magazines with blocks, in one depot
+	depotBytes = 1 << 20 // bytes of their blocks
 )
 
 // class describes one block size.
 type class struct {
-	size   uintptr // bytes
-	pages  uintptr // pages in a span
-	blocks uintptr // blocks in a span
-	batch  uintptr // blocks in a full magazine
-	most   int     // magazines with blocks in one depot of a heap without a limit
+	size        uintptr // bytes
+	pages       uintptr // pages in a span
+	blocks      uintptr // blocks in a span
+	batch       uintptr // blocks in a full magazine
+	mostStocked int     // magazines with blocks in one depot of a heap without a limit
 }
 
 var classes [NumClasses]class
@@ -97,11 +97,11 @@ func newClass(size uintptr) class {
 	}
 	batch := max(2, min(maxBatch, cachedBytes/2/size))
 	return class{
-		size:   size,
-		pages:  n,
-		blocks: min(n*pages.PageBytes/size, maxBlocks),
-		batch:  batch,
-		most:   int(min(maxMagazines, depotBytes/(batch*size))),
+		size:        size,
+		pages:       n,
+		blocks:      min(n*pages.PageBytes/size, maxBlocks),
+		batch:       batch,
+		mostStocked: int(min(maxStocked, depotBytes/(batch*size))),
 	}
 }
 

@@ -45,7 +45,7 @@ func TestClassTable(t *testing.T) {
 		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pages.PageBytes || c.pages*pages.PageBytes-c.blocks*c.size >= c.size {
 			t.Errorf("class %+v: the blocks do not fill the span", *c)
 		}
-		if c.bitsBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > MapPageMask>>MapPageShift {
+		if c.metadataBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > MapPageMask>>MapPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)
 		}
 		if n := c.pages * pages.PageBytes / (4 << 10); n > 32 {

@@ -48,38 +48,38 @@ import (
 )
 
 // Each class may always keep leastStocked magazines with blocks and leastEmpty empty ones. The homes
-// share these numbers, and each share is rounded up. mostMagazines and mostEmpty allow more.
+// share these numbers, and each share is rounded up. mostStocked and mostEmpty allow more.
 var (
 	leastStocked = max(4, runtime.NumCPU()/2)
 	leastEmpty   = max(2, runtime.NumCPU()/4)
 )
 
-// numHomes returns the number of homes of a new heap. homeOf returns a number for a slot: Heap.homeOf
+// numHomes returns the number of homes of a new heap. slotNumber returns a number for a slot: homeOf
 // reduces it to a home. Both are variables for tests.
 var (
-	numHomes = func() int { return homesOf(runtime.GOMAXPROCS(0)) }
-	homeOf   = func(slot int) int { return slot }
+	numHomes   = func() int { return homesFor(runtime.GOMAXPROCS(0)) }
+	slotNumber = func(slot int) int { return slot }
 )
 
 // SetHomes sets the number of homes of new heaps and the home of each slot. Calling undo restores
 // both. For tests.
 func SetHomes(n int, of func(slot int) int) (undo func()) {
-	homes, was := numHomes, homeOf
-	numHomes, homeOf = func() int { return n }, of
-	return func() { numHomes, homeOf = homes, was }
+	homes, number := numHomes, slotNumber
+	numHomes, slotNumber = func() int { return n }, of
+	return func() { numHomes, slotNumber = homes, number }
 }
 
 const maxHomes = 64
 
-// homesOf returns the number of homes, a power of two.
-func homesOf(processors int) int {
+// homesFor returns the number of homes, a power of two.
+func homesFor(processors int) int {
 	return 1 << bits.Len(uint(min(processors, maxHomes)-1))
 }
 
 // depot has the magazines of one home and one class. mu guards it.
 //
 // Invariants:
-//   - stocked.n <= mostMagazines and empty.n <= mostEmpty, until a payer lowers the limit
+//   - stocked.n <= mostStocked and empty.n <= mostEmpty, until a payer lowers the limit
 //   - length == stocked.n
 //   - Heap.extra is the sum of extra over all depots
 type depot struct {
@@ -87,7 +87,7 @@ type depot struct {
 	stocked       pile         // magazines with blocks
 	empty         pile         // magazines without
 	length        atomic.Int32 // stocked.n, for readers without mu
-	unused        int16        // low-water mark of stocked.n since the last tick
+	lowWater      int16        // the least stocked.n since the last tick
 	used          bool         // blocks have moved since the last tick
 	class         uint8
 	allocs, frees uint64 // calls of AllocFromDepot, and of FreeToDepot with a live block
@@ -102,7 +102,7 @@ const _ = 64 - unsafe.Sizeof(depot{})
 func (h *Heap) depot(class uint8, home int) *depot { return &h.depots[home][class] }
 
 // homeOf returns the home of a slot.
-func (h *Heap) homeOf(slot int) int { return homeOf(slot) & (len(h.depots) - 1) }
+func (h *Heap) homeOf(slot int) int { return slotNumber(slot) & (len(h.depots) - 1) }
 
 // look returns the number of stocked magazines, without mu.
 func (d *depot) look() int32 {
@@ -224,7 +224,7 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	all, own, other := m.entries(m.n), 0, home
 	samples := min(4, max(2, len(all)/16), len(all))
 	for i := range samples {
-		if of := d.homeOf(all[i*len(all)/samples], home); of == home {
+		if of := d.spanHome(all[i*len(all)/samples], home); of == home {
 			own++
 		} else {
 			other = of
@@ -245,7 +245,7 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	}
 	own = 0
 	for i, e := range all {
-		if d.homeOf(e, home) == home {
+		if d.spanHome(e, home) == home {
 			all[own], all[i] = e, all[own]
 			own++
 		}
@@ -255,12 +255,12 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	return m
 }
 
-// homeOf returns the home of an entry's span, or otherwise if the entry has no span of the class.
-// Only a double free leaves such an entry. homeOf takes no lock. The span of a sound entry is not
+// spanHome returns the home of an entry's span, or otherwise if the entry has no span of the class.
+// Only a double free leaves such an entry. spanHome takes no lock. The span of a sound entry is not
 // freed meanwhile, because the entry's block is out of it. Its home may change: it is only a hint.
 //
 //go:norace
-func (d *depot) homeOf(e Entry, otherwise int) int {
+func (d *depot) spanHome(e Entry, otherwise int) int {
 	s := SpanAt(e.Addr)
 	if s == nil || s.Kind != pages.BlockRun || s.class != d.class {
 		return otherwise
@@ -297,14 +297,14 @@ func (d *depot) keep(h *Heap, m *magazine) {
 	}
 }
 
-// mostMagazines returns the most magazines with blocks that a depot of the class keeps. Returning a
+// mostStocked returns the most magazines with blocks that a depot of the class keeps. Returning a
 // block to its span and carving it again costs more than the rest of Free and Alloc, so a small
 // burst of frees is kept whole. A heap with a limit keeps less, because other classes cannot use
 // the blocks.
-func (h *Heap) mostMagazines(class uint8) int {
+func (h *Heap) mostStocked(class uint8) int {
 	const limitShare = 1024
 	c := &classes[class]
-	most := c.most
+	most := c.mostStocked
 	if limit := h.pages.Limit(); limit != 0 {
 		most = min(most, int(limit/limitShare/max(1, c.batch*c.size))) // class 0 has no bytes
 	}
@@ -313,13 +313,13 @@ func (h *Heap) mostMagazines(class uint8) int {
 
 // mostEmpty returns the most empty magazines that d keeps.
 func (d *depot) mostEmpty(h *Heap) int {
-	return max(h.homeShare(leastEmpty), h.mostMagazines(d.class)-int(d.stocked.n))
+	return max(h.homeShare(leastEmpty), h.mostStocked(d.class)-int(d.stocked.n))
 }
 
 // hasRoom reports whether keep may push a magazine.
 func (d *depot) hasRoom(h *Heap) bool {
 	n := int(d.stocked.n)
-	return n < h.homeShare(leastStocked) || n < h.mostMagazines(d.class) && h.hasExtra()
+	return n < h.homeShare(leastStocked) || n < h.mostStocked(d.class) && h.hasExtra()
 }
 
 // extra returns the bytes of blocks that d's magazines beyond its share of leastStocked can hold.
@@ -410,7 +410,7 @@ func (d *depot) pop(h *Heap) *magazine {
 	if m != nil {
 		d.noteExtra(h, before)
 		d.length.Store(d.stocked.n)
-		d.unused = min(d.unused, int16(d.stocked.n))
+		d.lowWater = min(d.lowWater, int16(d.stocked.n))
 	}
 	return m
 }
@@ -454,10 +454,10 @@ func (d *depot) freeMagazine(h *Heap, m *magazine) {
 func (d *depot) tick(h *Heap) (used bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for range d.unused {
+	for range d.lowWater {
 		d.flush(h, d.pop(h))
 	}
-	used, d.used, d.unused = d.used, false, int16(d.stocked.n)
+	used, d.used, d.lowWater = d.used, false, int16(d.stocked.n)
 	return used
 }
 
@@ -475,6 +475,6 @@ func (d *depot) clear(h *Heap) {
 // forget drops all magazines of a closed heap without freeing them. The page heap frees their
 // memory. mu is held.
 func (d *depot) forget() {
-	d.stocked, d.empty, d.unused = pile{}, pile{}, 0
+	d.stocked, d.empty, d.lowWater = pile{}, pile{}, 0
 	d.length.Store(0)
 }

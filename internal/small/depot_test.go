@@ -22,7 +22,7 @@ func homes(t testing.TB, n int) {
 }
 
 // workIn makes the following exchanges a home's.
-func workIn(home int) { homeOf = func(int) int { return home } }
+func workIn(home int) { slotNumber = func(int) int { return home } }
 
 // newHomes returns the only processor of a machine with n homes.
 func newHomes(t testing.TB, n int) *processor {
@@ -96,7 +96,7 @@ func testMagazines(t *testing.T, m *machine, most int) {
 	}
 }
 
-func TestMostMagazines(t *testing.T) {
+func TestMostStocked(t *testing.T) {
 	was := leastStocked
 	t.Cleanup(func() { leastStocked = was })
 	leastStocked = 4
@@ -106,7 +106,7 @@ func TestMostMagazines(t *testing.T) {
 		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 4096, 2}, {8, 16 << 20, 1024, 1}, // leastStocked, rounded up for each home
 	} {
 		homes(t, tt.homes)
-		if got := newMachine(t, pages.Options{MaxBytes: tt.limit}, 0).mostMagazines(ClassFor(tt.size, 1)); got != tt.most {
+		if got := newMachine(t, pages.Options{MaxBytes: tt.limit}, 0).mostStocked(ClassFor(tt.size, 1)); got != tt.most {
 			t.Errorf("%+v: %d", tt, got)
 		}
 	}
@@ -388,11 +388,11 @@ func TestDepotsHaveCacheLines(t *testing.T) {
 	}
 }
 
-func TestHomesOf(t *testing.T) {
+func TestHomesFor(t *testing.T) {
 	for _, tt := range []struct{ processors, homes int }{
 		{1, 1}, {2, 2}, {3, 4}, {8, 8}, {15, 16}, {64, 64}, {65, 64}, {1024, 64},
 	} {
-		if got := homesOf(tt.processors); got != tt.homes {
+		if got := homesFor(tt.processors); got != tt.homes {
 			t.Errorf("%d processors: %d homes, want %d", tt.processors, got, tt.homes)
 		}
 	}

@@ -171,12 +171,12 @@ func (h *Heap) tick(class uint8) (used bool) {
 
 // Holding counts the blocks and spans of one class. Live, Cached and Free are blocks.
 type Holding struct {
-	Live   int
-	Cached int // free, in caches and depots
-	Free   int // free, in spans
-	Spans  int
-	Empty  int // spans in which all blocks are free
-	Holes  int // bytes of free blocks given back to the system
+	Live       int
+	Cached     int // free, in caches and depots
+	Free       int // free, in spans
+	Spans      int
+	EmptySpans int // in which all blocks are free
+	Holes      int // bytes of free blocks given back to the system
 	pages.Traffic
 }
 
@@ -195,7 +195,7 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	defer c.mu.Unlock()
 	n.Cached = min(cached, c.out)
 	n.Live, n.Free = c.out-n.Cached, c.spans*int(classes[class].blocks)-c.out
-	n.Spans, n.Empty, n.Holes, n.Purged = c.spans, c.empty, c.holes, c.purged
+	n.Spans, n.EmptySpans, n.Holes, n.Purged = c.spans, c.emptySpans, c.holes, c.purged
 	return n
 }
 

@@ -66,7 +66,7 @@ func (c *central) bury(h *Heap, s *Span) {
 	}
 	*s.free.Word(0) = uint64(c.limbo)
 	c.limbo = s.statuses
-	h.noteLimbo(int64(pages.RoundUp(class.bitsBytes(), pages.ObjectUnit)))
+	h.noteLimbo(int64(pages.RoundUp(class.metadataBytes(), pages.ObjectUnit)))
 }
 
 // freeLimbo frees the statuses in limbo. No cache and no depot has an entry. mu and the depots'
@@ -76,8 +76,8 @@ func (c *central) freeLimbo(h *Heap) {
 	for c.limbo != 0 {
 		statuses := c.limbo
 		c.limbo = uintptr(*pages.Bitmap(statuses + class.statusesBytes()).Word(0))
-		h.pages.FreeObject(statuses, class.bitsBytes())
-		h.noteLimbo(-int64(pages.RoundUp(class.bitsBytes(), pages.ObjectUnit)))
+		h.pages.FreeObject(statuses, class.metadataBytes())
+		h.noteLimbo(-int64(pages.RoundUp(class.metadataBytes(), pages.ObjectUnit)))
 	}
 }
 
@@ -110,7 +110,7 @@ func (c *central) markLiveAgain(s *Span) {
 	}
 	c.out += int(s.out - before)
 	if before == 0 && s.out > 0 {
-		c.empty--
+		c.emptySpans--
 	}
 	if before < uint32(blocks) && s.out == uint32(blocks) {
 		c.remove(s)

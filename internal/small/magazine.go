@@ -31,21 +31,6 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Entry is a free block.
-type Entry struct {
-	Addr   uintptr
-	Status uintptr // address of the block's status
-}
-
-// claim makes the block live with the given size if it is free. It returns the previous status.
-func (e *Entry) claim(size int) (was uint16) {
-	st := StatusAt(e.Status)
-	if was = *st; was >= FreeZero {
-		*st = uint16(size)
-	}
-	return was
-}
-
 // magazine is the head of a magazine. n is stale while the magazine is a processor's: then only the
 // top in Magazines is kept up to date.
 type magazine struct {

@@ -87,6 +87,21 @@ func IsFree(status uint16) bool { return status >= FreeZero }
 // StatusAt returns the status whose address is addr.
 func StatusAt(addr uintptr) *uint16 { return (*uint16)(vm.NonNil(addr)) }
 
+// Entry is a free block.
+type Entry struct {
+	Addr   uintptr
+	Status uintptr // address of the block's status
+}
+
+// claim makes the block live with the given size if it is free. It returns the previous status.
+func (e *Entry) claim(size int) (was uint16) {
+	st := StatusAt(e.Status)
+	if was = *st; was >= FreeZero {
+		*st = uint16(size)
+	}
+	return was
+}
+
 const statusBytes = unsafe.Sizeof(uint16(0))
 
 func spanPtr(addr uintptr) *Span { return (*Span)(vm.Pointer(addr)) }
@@ -170,9 +185,9 @@ func (s *Span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
 // entryOf returns the entry of block i.
 func (s *Span) entryOf(i uintptr) Entry { return Entry{s.Base + i*s.Size, s.statusOf(i)} }
 
-// bitsBytes returns the size of the metadata object of a span: the statuses, which begin at a
+// metadataBytes returns the size of the metadata object of a span: the statuses, which begin at a
 // cache line, and the bitmap.
-func (c *class) bitsBytes() uintptr     { return c.statusesBytes() + c.freeWords()*8 }
+func (c *class) metadataBytes() uintptr { return c.statusesBytes() + c.freeWords()*8 }
 func (c *class) statusesBytes() uintptr { return pages.RoundUp((c.blocks+1)*statusBytes, 8) }
 func (c *class) freeWords() uintptr     { return (c.blocks + 63) / 64 }
 

@@ -77,7 +77,7 @@ func newSimulation(t testing.TB, processors int) *simulation {
 		lines: newDirectory(processors), spans: map[uintptr]*Span{}, locks: map[*depot]*pressure{},
 		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),
 	}
-	t.Cleanup(SetHomes(homesOf(processors), func(slot int) int { return slot }))
+	t.Cleanup(SetHomes(homesFor(processors), func(slot int) int { return slot }))
 	s.m = newMachine(t, pages.Options{}, processors)
 	s.free(0, s.alloc(0, 8)) // so that there is a region
 	defer func() { vm.Accessed = nil }()

@@ -29,7 +29,7 @@ func (h *Heap) Verify(object func(size uintptr), watched func(addr uintptr) (siz
 	for i := range h.central {
 		class := &classes[i]
 		for at := h.central[i].limbo; at != 0; at = uintptr(*pages.Bitmap(at + class.statusesBytes()).Word(0)) {
-			object(class.bitsBytes())
+			object(class.metadataBytes())
 		}
 		stocked, empty := h.magazines(uint8(i))
 		for range stocked + empty {
@@ -82,7 +82,7 @@ func (v *Verification) Run(s *Span) error {
 	if s.out == 0 {
 		n.empty++
 	}
-	v.object(class.bitsBytes())
+	v.object(class.metadataBytes())
 	if err := v.h.verifySpan(s, s.class); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (v *Verification) End() error {
 		if err := c.verify(h); err != nil {
 			return err
 		}
-		if got, want := (classTally{c.out, c.holes, c.spans, c.partials(), c.empty}), v.classes[i]; got != want {
+		if got, want := (classTally{c.out, c.holes, c.spans, c.partials(), c.emptySpans}), v.classes[i]; got != want {
 			return fmt.Errorf("class %d counts %+v, and has %+v", i, got, want)
 		}
 		blocks := 0
@@ -172,8 +172,8 @@ func (v *Verification) End() error {
 
 // verify verifies the partial spans of a class.
 func (c *central) verify(h *Heap) error {
-	if c.empty > c.spans {
-		return fmt.Errorf("class %d: %d of %d spans empty", c.class, c.empty, c.spans)
+	if c.emptySpans > c.spans {
+		return fmt.Errorf("class %d: %d of %d spans empty", c.class, c.emptySpans, c.spans)
 	}
 	for home := range c.partial {
 		l := &c.partial[home]
@@ -211,7 +211,7 @@ func (d *depot) verify(h *Heap) error {
 	if n != d.stocked.n || n != d.length.Load() || blocks != d.stocked.blocks {
 		return fmt.Errorf("class %d: %d blocks in %d magazines, counted %+v of length %d", d.class, blocks, n, d.stocked, d.length.Load())
 	}
-	if most := h.mostMagazines(d.class); int(d.stocked.n) > most || int(d.empty.n) > d.mostEmpty(h) {
+	if most := h.mostStocked(d.class); int(d.stocked.n) > most || int(d.empty.n) > d.mostEmpty(h) {
 		return fmt.Errorf("class %d: %d magazines with blocks and %d without, want %d at most", d.class, d.stocked.n, d.empty.n, most)
 	}
 	return nil
