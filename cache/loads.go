@@ -1,8 +1,10 @@
-// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile.
+// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile. While
+// Restore runs, also which keys were written since it began.
 
 package cache
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -11,7 +13,26 @@ import (
 type loads struct {
 	mu  sync.Mutex // guards all
 	all map[string]*loading
-	n   atomic.Int64 // len(all)
+	n   atomic.Int64 // len(all), and 1 while restored is there
+
+	restored *marks // nil unless a Restore is under way
+}
+
+// marks has the keys of a shard that were written since Restore began. A bit stands for all hashes
+// that are equal in their low bits, so it may also be set by another key.
+type marks struct {
+	restores int // under way
+	cleared  bool
+	bits     []uint64 // a power of two
+}
+
+// markShare is the bytes of a shard's share of the bound for each bit of marks.
+const markShare = 128
+
+const wordBits = 64
+
+func (m *marks) bit(h uint64) (word *uint64, mask uint64) {
+	return &m.bits[h/wordBits%uint64(len(m.bits))], 1 << (h % wordBits)
 }
 
 // A loading is one load. written is set before a write to the key, and read under the lock of the
@@ -39,28 +60,78 @@ func (ls *loads) join(key []byte) (l *loading, first bool) {
 	}
 	l = &loading{key: string(key), done: make(chan struct{})}
 	ls.all[l.key] = l
-	ls.n.Store(int64(len(ls.all)))
+	ls.count()
 	return l, true
+}
+
+// count updates n. The caller holds mu.
+func (ls *loads) count() {
+	n := int64(len(ls.all))
+	if ls.restored != nil {
+		n++
+	}
+	ls.n.Store(n)
 }
 
 func (ls *loads) leave(l *loading) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	delete(ls.all, l.key)
-	ls.n.Store(int64(len(ls.all)))
+	ls.count()
 	close(l.done)
 }
 
-// written notes that key was written. The caller has the lock of its shard.
-func (ls *loads) written(key []byte) {
+// written notes that key, with hash h, was written. The caller has the lock of its shard.
+func (ls *loads) written(h uint64, key []byte) {
 	if ls.n.Load() == 0 {
 		return
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	if ls.restored != nil {
+		word, mask := ls.restored.bit(h)
+		*word |= mask
+	}
 	if l := ls.all[string(key)]; l != nil {
 		l.written.Store(true)
 	}
+}
+
+// beginRestore notes which keys are written from now on, until endRestore. share is the shard's.
+func (ls *loads) beginRestore(share int) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.restored == nil {
+		words := max(share/markShare/wordBits, 1)
+		ls.restored = &marks{bits: make([]uint64, 1<<bits.Len(uint(words-1)))}
+	}
+	ls.restored.restores++
+	ls.count()
+}
+
+func (ls *loads) endRestore() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.restored.restores--; ls.restored.restores == 0 {
+		ls.restored = nil
+	}
+	ls.count()
+}
+
+// mayRestore reports whether a key with hash h was not written since Restore began. The caller has
+// the lock of its shard.
+func (ls *loads) mayRestore(h uint64) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	word, mask := ls.restored.bit(h)
+	return !ls.restored.cleared && *word&mask == 0
+}
+
+// wasCleared reports whether Clear was called since Restore began.
+func (ls *loads) wasCleared() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.restored.cleared
 }
 
 // cleared notes that all keys of the shard are about to be deleted.
@@ -69,5 +140,8 @@ func (ls *loads) cleared() {
 	defer ls.mu.Unlock()
 	for _, l := range ls.all {
 		l.written.Store(true)
+	}
+	if ls.restored != nil {
+		ls.restored.cleared = true
 	}
 }

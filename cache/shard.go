@@ -76,10 +76,12 @@ type write struct {
 	expires uint32 // the second at which the entry expires, or 0 for never
 	shape   shape  // of the item, without a version
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
+
+	restored bool // by Restore: writes since it began win
 }
 
 func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
-	return write{h, key, e, expires, c.shapeOf(e.Flags), false}
+	return write{h: h, key: key, e: e, expires: expires, shape: c.shapeOf(e.Flags)}
 }
 
 // bytes returns the size of key and value together.

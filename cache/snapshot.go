@@ -126,24 +126,59 @@ func checksum(number uint64, block []byte) uint32 {
 // new versions, above all versions in the snapshot. Restore reads r up to the snapshot's end, and
 // not beyond.
 //
+// The cache may be in use meanwhile. A key that another call has written, deleted or cleared since
+// Restore began is not restored, and neither are a few keys whose hashes are like its. Restore takes
+// 1/1024 of MaxBytes for this, on the Go heap.
+//
 // After an error that matches [ErrForeign], the cache is as before. After any other error it is
-// empty: [ErrCorrupt], [ErrTruncated], or an error of r or of Set. So restore before others use the
-// cache.
+// empty: [ErrCorrupt], [ErrTruncated], or an error of r or of Set.
 func (c *Cache) Restore(r io.Reader) error {
 	c.base.MustBeOpen(&kind, "Restore")
-	err := c.restore(r)
-	if err != nil && !errors.Is(err, ErrForeign) {
-		c.Clear()
-	}
-	return err
-}
-
-func (c *Cache) restore(r io.Reader) error {
-	if err := c.restoreHead(r); err != nil {
+	rest, err := c.beginRestore(r)
+	if err != nil {
 		return err
 	}
+	return rest()
+}
+
+// BeginRestore is Restore in two steps, for programs that serve while entries are added. It reads
+// the head of the snapshot, and returns its errors, such as [ErrForeign]. Then rest adds the
+// entries. Call it once, on any goroutine, before Close. Keys that are written after BeginRestore
+// are not restored.
+func (c *Cache) BeginRestore(r io.Reader) (rest func() error, err error) {
+	c.base.MustBeOpen(&kind, "BeginRestore")
+	return c.beginRestore(r)
+}
+
+func (c *Cache) beginRestore(r io.Reader) (rest func() error, err error) {
+	if err := c.restoreHead(r); err != nil {
+		if !errors.Is(err, ErrForeign) {
+			c.Clear()
+		}
+		return nil, err
+	}
+	for i := range c.shards {
+		c.shards[i].loads.beginRestore(int(c.bound.now.Load()) / len(c.shards))
+	}
+	return func() error {
+		err := c.restoreEntries(r)
+		if err != nil {
+			c.Clear()
+		}
+		for i := range c.shards {
+			c.shards[i].loads.endRestore()
+		}
+		return err
+	}, nil
+}
+
+// restoreEntries reads everything behind the head. It ends early if the cache is cleared.
+func (c *Cache) restoreEntries(r io.Reader) error {
 	var block bytes.Buffer
 	for number := uint64(1); ; number++ {
+		if c.shards[0].loads.wasCleared() {
+			return nil
+		}
 		if err := readBlock(r, number, &block); err != nil {
 			return err
 		}
@@ -229,6 +264,7 @@ func (c *Cache) restoreBlock(b []byte) error {
 		}
 		e.TTL = c.clock.left(expires)
 		w := c.newWrite(c.seed.Bytes(key), key, &e, expires)
+		w.restored = true
 		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) {
 			return err
 		}

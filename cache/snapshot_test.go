@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,6 +53,117 @@ func TestSnapshot(t *testing.T) {
 		if !ok {
 			t.Errorf("entry %d is missing", i)
 		}
+	}
+}
+
+// TestRestoreWhileInUse: what is done to a key after BeginRestore, before its entry is restored,
+// wins over the snapshot's entry.
+func TestRestoreWhileInUse(t *testing.T) {
+	const n, deleted = 1000, "no entry"
+	for _, tt := range []struct {
+		name string
+		do   func(c *Cache, key []byte)
+		want string
+	}{
+		{"set", func(c *Cache, key []byte) { must(0, c.Set(key, []byte("new"))) }, "new"},
+		{"add", func(c *Cache, key []byte) { must(c.Add(key, Entry{Value: []byte("new")})) }, "new"},
+		{"delete", func(c *Cache, key []byte) { c.Delete(key) }, deleted},
+		{"set and delete", func(c *Cache, key []byte) { must(0, c.Set(key, []byte("new"))); c.Delete(key) }, deleted},
+		{"set of an expired one", func(c *Cache, key []byte) { must(0, c.SetTTL(key, []byte("new"), -1)) }, deleted},
+		{"set of one that is too large", func(c *Cache, key []byte) { c.Set(key, make([]byte, c.MaxEntry())) }, deleted},
+		{"update", func(c *Cache, key []byte) {
+			must(c.Update(key, func(e *Entry, found bool) Change { e.Value = []byte("new"); return Store }))
+		}, "new"},
+		{"removal by update", func(c *Cache, key []byte) {
+			must(c.Update(key, func(*Entry, bool) Change { return Remove }))
+		}, deleted},
+		{"load", func(c *Cache, key []byte) {
+			must(c.GetOrLoad(t.Context(), nil, key, func(context.Context) (Entry, error) { return Entry{Value: []byte("new")}, nil }))
+		}, "new"},
+		{"set and eviction", func(c *Cache, key []byte) {
+			must(0, c.Set(key, []byte("new")))
+			h := c.seed.Bytes(key)
+			s := c.shardOf(h)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			r, _ := s.current(h, key)
+			s.drop(r.at, Room)
+		}, deleted},
+		{"touch", func(c *Cache, key []byte) { c.Touch(key, time.Hour) }, ""}, // of no entry yet
+		{"read", func(c *Cache, key []byte) { c.Get(nil, key) }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCache(t, Options{MaxBytes: 4 << 20})
+			rest := must(c.BeginRestore(bytes.NewReader(snapshotOf(t, n))))
+			for i := 0; i < n; i += 100 {
+				tt.do(c, fmt.Append(nil, "key ", i))
+			}
+			must(0, rest())
+			missing := 0
+			for i := range n {
+				value, found := c.Get(nil, fmt.Append(nil, "key ", i))
+				switch {
+				case i%100 == 0 && tt.want != "":
+					if !found {
+						value = []byte(deleted)
+					}
+					if string(value) != tt.want {
+						t.Errorf("key %d: %q, want %q", i, value, tt.want)
+					}
+				case !found:
+					missing++
+				case len(value) != i:
+					t.Errorf("key %d has %d bytes of the snapshot", i, len(value))
+				}
+			}
+			if missing > n/100 {
+				t.Errorf("%d of %d others are missing", missing, n)
+			}
+			must(0, c.Set([]byte("key 1"), nil)) // no longer noted
+			if c.shards[0].loads.restored != nil || c.shardOf(c.seed.Bytes([]byte("key 1"))).loads.n.Load() != 0 {
+				t.Error("writes are noted after Restore")
+			}
+		})
+	}
+}
+
+// TestClearOfARestore: Clear ends a Restore, and of what it would add nothing is there.
+func TestClearOfARestore(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	whole := snapshotOf(t, 1000)
+	begun := false
+	rest := must(c.BeginRestore(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), readerFunc(func([]byte) (int, error) {
+		begun = c.Len() > 0
+		c.Clear()
+		must(0, c.Set([]byte("new"), nil))
+		return 0, nil
+	}), bytes.NewReader(whole[len(whole)/2:]))))
+	if err := rest(); err != nil || !begun || c.Len() != 1 {
+		t.Errorf("%v; entries before: %v, afterwards %d, want 1", err, begun, c.Len())
+	}
+}
+
+// A readerFunc is called once, and then ends.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) {
+	n, err := f(p)
+	if err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// TestRestoresAtOnce: two Restores note writes until both have ended.
+func TestRestoresAtOnce(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	whole := snapshotOf(t, 10)
+	first, second := must(c.BeginRestore(bytes.NewReader(whole))), must(c.BeginRestore(bytes.NewReader(whole)))
+	must(0, first())
+	c.Delete([]byte("key 5"))
+	must(0, second())
+	if _, found := c.Get(nil, []byte("key 5")); found || c.Len() != 9 {
+		t.Errorf("a deleted key is there: %v, of %d", found, c.Len())
 	}
 }
 

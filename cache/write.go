@@ -108,7 +108,7 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 		w := c.newWrite(h, key, &s.entry, expires)
 		return s.store(&w, old)
 	case change == Remove, change == Touch && found && s.entry.TTL < 0:
-		s.loads.written(key)
+		s.loads.written(h, key)
 		s.delete(old)
 		return 0, nil
 	case change == Touch && found:
@@ -135,7 +135,7 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	switch {
 	case !found:
 	case ttl < 0:
-		s.loads.written(key)
+		s.loads.written(h, key)
 		s.delete(old)
 	default:
 		s.touch(old, c.clock.expires(ttl))
@@ -162,7 +162,7 @@ func (c *Cache) Delete(key []byte) bool {
 	s.lockFor(0)
 	defer s.unlock()
 	old, found := s.current(h, key)
-	s.loads.written(key)
+	s.loads.written(h, key)
 	s.delete(old)
 	return found
 }
@@ -188,6 +188,9 @@ func (c *Cache) storeOrDelete(w *write) (version uint64, err error) {
 func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 	s.lockFor(size)
 	defer s.unlock()
+	if w.restored && !s.loads.mayRestore(w.h) {
+		return 0, nil
+	}
 	old, _ := s.current(w.h, w.key)
 	version, err = s.store(w, old)
 	if err != nil && !needsLoan(err, &size) {
@@ -202,7 +205,9 @@ func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 //
 // Precondition: the caller locked the shard, and then found old by current.
 func (s *shard) store(w *write, old pinned) (version uint64, err error) {
-	s.loads.written(w.key)
+	if !w.restored {
+		s.loads.written(w.h, w.key)
+	}
 	if len(w.key) > maxKeyBytes {
 		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(w.key), maxKeyBytes)
 	}

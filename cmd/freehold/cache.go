@@ -87,7 +87,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer ended()
 	ctx, stopped := context.WithCancel(ctx)
 	defer stopped()
-	saved := &snapshots{path: c.Snapshot, log: log}
+	saved := &snapshots{path: c.Snapshot, log: log, loaded: make(chan struct{})}
 	if err := saved.mayWrite(); err != nil {
 		return err
 	}

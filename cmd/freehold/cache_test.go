@@ -5,14 +5,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +23,8 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cache"
+	"github.com/freehold-go/freehold/cmd/freehold/memcached"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -33,7 +38,8 @@ func startCache(t *testing.T, args ...string) (address string, process *os.Proce
 }
 
 // startServer starts a command that is freehold cache, and returns its address and its log. The log
-// is complete when the command has ended. The test ends it.
+// is complete when the command has ended. If it has a snapshot, the server has loaded it. The test
+// ends it.
 func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) {
 	t.Helper()
 	said = &serverLog{serving: make(chan string, 1)}
@@ -49,6 +55,9 @@ func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) 
 		cmd.Process.Kill()
 		cmd.Wait()
 		t.Fatalf("%v does not serve: %s", cmd.Args, said)
+	}
+	if slices.Contains(cmd.Args, "--snapshot") {
+		await(t, "the snapshot is loaded", func() bool { return statIs(t, address, "snapshot_loading") == 0 })
 	}
 	return address, said
 }
@@ -214,6 +223,87 @@ func TestCacheSnapshotEvery(t *testing.T) {
 	filetest.Must(t, os.Mkdir(dir, 0o755))
 	written := statIs(t, address, "snapshots")
 	await(t, "the next one is written", func() bool { return statIs(t, address, "snapshots") > written })
+}
+
+// halves is a conversation with a server in this process.
+type halves struct {
+	io.Reader
+	io.Writer
+}
+
+// A server that loads a snapshot serves meanwhile. Items that it has not loaded are misses. What is
+// written wins over the snapshot, which is replaced by none that lacks items. A pipe holds the
+// snapshot back until the test has written.
+func TestCacheServesWhileItLoads(t *testing.T) {
+	newServer := func() *snapshots {
+		items := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 1 << 20, Access: true})
+		t.Cleanup(items.Close)
+		server := memcached.New(items, memcached.Options{MaxBytes: 1 << 20, MaxItem: 1 << 16, Heap: freehold.Pages(), Buffers: memcached.LeastBuffers(1 << 16), Write: time.Minute})
+		return &snapshots{items: items, server: server, log: log.New(io.Discard, "", 0), loaded: make(chan struct{})}
+	}
+	talk := func(s *snapshots, commands string) string {
+		var replies strings.Builder
+		filetest.Must(t, s.server.Session(halves{strings.NewReader(commands), &replies}))
+		return replies.String()
+	}
+	before := newServer()
+	talk(before, "set a 0 0 3\r\nold\r\nset b 0 0 3\r\nold\r\nset c 0 0 3\r\nold\r\nset d 0 0 3\r\nold\r\n")
+	var whole bytes.Buffer
+	filetest.Must(t, before.items.Snapshot(&whole))
+
+	s := newServer()
+	s.path = filepath.Join(t.TempDir(), "pipe")
+	filetest.Must(t, syscall.Mkfifo(s.path, 0o600))
+	write := make(chan *os.File)
+	go func() {
+		f := freehold.Must(os.OpenFile(s.path, os.O_WRONLY, 0))
+		f.Write(whole.Next(whole.Len() / 2)) // the head, and a part of the items
+		write <- f
+	}()
+	filetest.Must(t, s.load())
+	f := <-write
+	if got, want := talk(s, "get a b c d\r\nset a 0 0 3\r\nnew\r\ndelete b\r\nincr c 1\r\nadd d 0 0 3\r\nnew\r\n"), "END\r\nSTORED\r\nNOT_FOUND\r\nNOT_FOUND\r\nSTORED\r\n"; got != want {
+		t.Errorf("while it loads: %q, want %q", got, want)
+	}
+	if got := talk(s, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 1\r\n") {
+		t.Errorf("while it loads: %q", got)
+	}
+	file := filepath.Join(t.TempDir(), "snapshot")
+	s.path = file // a regular one
+	saved := make(chan error)
+	go func() { saved <- s.save() }()
+	freehold.Must(f.Write(whole.Bytes()))
+	filetest.Must(t, f.Close())
+	filetest.Must(t, <-saved)
+	const want = "VALUE a 0 3\r\nnew\r\nVALUE c 0 3\r\nold\r\nVALUE d 0 3\r\nnew\r\nEND\r\n"
+	if got := talk(s, "get a b c d\r\n"); got != want {
+		t.Errorf("once it is loaded: %q, want %q", got, want)
+	}
+	again := newServer()
+	again.path = file
+	filetest.Must(t, again.load())
+	<-again.loaded
+	if got := talk(again, "get a b c d\r\n"); got != want {
+		t.Errorf("from the next snapshot: %q, want %q", got, want)
+	}
+	if got := talk(again, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 0\r\n") {
+		t.Errorf("once it is loaded: %q", got)
+	}
+}
+
+// A flush_all that was due before the server began empties the snapshot, and not what clients set.
+func TestCacheFlushedWhileItWasDown(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snapshot")
+	address, process := startCache(t, "--snapshot", file)
+	say(t, dial(t, "tcp", address), "set a 0 0 1\r\n1\r\nflush_all 100000\r\n")
+	filetest.Must(t, process.Signal(syscall.SIGTERM))
+	process.Wait()
+	text := freehold.Must(os.ReadFile(file))
+	filetest.Must(t, os.WriteFile(file, binary.LittleEndian.AppendUint64(text[:len(text)-8], uint64(time.Now().UnixNano())), 0o600))
+	address, _ = startCache(t, "--snapshot", file)
+	if got := say(t, dial(t, "tcp", address), "get a\r\nset a 0 0 1\r\n2\r\nget a\r\n"); got != "END\r\nSTORED\r\nVALUE a 0 1\r\n2\r\nEND\r\n" {
+		t.Errorf("%q", got)
+	}
 }
 
 // statIs returns a figure of stats.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -25,11 +24,15 @@ import (
 //
 // The time is in nanoseconds of Unix time, little-endian. Without a flush_all that is due, the file
 // ends with the cache's part.
+//
+// The server serves while it loads the file: an item that is not loaded yet is a miss, and a write
+// wins over the file's item. No snapshot is written meanwhile, since it would lack items.
 type snapshots struct {
 	path   string // "" is none
 	items  *cache.Cache
 	server *memcached.Server
 	log    *log.Logger
+	loaded chan struct{} // closed when load has ended
 }
 
 const flushMagic = "freeholdflush\x00\x00\x00"
@@ -74,45 +77,79 @@ func (s *snapshots) create() (*atomicfile.File, error) {
 	return f, nil
 }
 
-// load fills the cache from the file. Without a file, the cache begins empty. With a damaged file
-// it begins empty too, since the server must start, and load logs the error. If the file is no
+// load begins to fill the cache from the file. Without a file, the cache begins empty. With a damaged
+// file it ends empty too, since the server must start, and load logs the error. If the file is no
 // snapshot, load returns an error, so that the server does not replace it.
 func (s *snapshots) load() error {
 	if s.path == "" {
+		close(s.loaded)
 		return nil
 	}
-	switch err := s.read(); {
-	case err == nil:
-		s.log.Printf("%s from %s", cli.Plural(s.items.Len(), "item"), s.path)
+	switch err := s.begin(); {
 	case errors.Is(err, cache.ErrForeign):
 		return fmt.Errorf("--snapshot: %w; name another file, or remove it", err)
-	case !errors.Is(err, os.ErrNotExist):
-		s.log.Printf("begins empty: %v", err)
+	case err != nil:
+		close(s.loaded)
+		if !errors.Is(err, os.ErrNotExist) {
+			s.log.Printf("begins empty: %v", err)
+		}
 	}
 	return nil
 }
 
-func (s *snapshots) read() error {
+// begin reads the head of the file, and goes on in the background. After an error it does not.
+func (s *snapshots) begin() error {
 	f, err := os.Open(s.path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := s.items.Restore(f); err != nil {
+	due, isDue := flushOf(f)
+	if isDue && !due.After(time.Now()) {
+		f.Close()
+		return fmt.Errorf("flush_all was due at %v", due)
+	}
+	rest, err := s.items.BeginRestore(f)
+	if err != nil {
+		f.Close()
 		return &os.PathError{Op: "restore", Path: s.path, Err: err}
 	}
-	due := make([]byte, len(flushMagic)+8)
-	if _, err := io.ReadFull(f, due); err == nil && string(due[:len(flushMagic)]) == flushMagic {
-		s.server.FlushAt(time.Unix(0, int64(binary.LittleEndian.Uint64(due[len(flushMagic):]))))
+	if isDue {
+		s.server.FlushAt(due)
 	}
+	s.server.Loading(true)
+	began, path := time.Now(), s.path
+	go func() {
+		defer close(s.loaded)
+		defer s.server.Loading(false)
+		defer f.Close()
+		if err := rest(); err != nil {
+			s.log.Printf("begins empty: %v", &os.PathError{Op: "restore", Path: path, Err: err})
+			return
+		}
+		s.log.Printf("%s from %s in %v", cli.Plural(s.items.Len(), "item"), path, time.Since(began).Round(time.Millisecond))
+	}()
 	return nil
 }
 
-// save writes a snapshot, counts it and logs it.
+// flushOf returns when a flush_all is due, from the end of a snapshot file, and whether one is.
+func flushOf(f *os.File) (due time.Time, isDue bool) {
+	end := make([]byte, len(flushMagic)+8)
+	info, err := f.Stat()
+	if err != nil {
+		return time.Time{}, false
+	}
+	if _, err := f.ReadAt(end, info.Size()-int64(len(end))); err != nil || string(end[:len(flushMagic)]) != flushMagic {
+		return time.Time{}, false
+	}
+	return time.Unix(0, int64(binary.LittleEndian.Uint64(end[len(flushMagic):]))), true
+}
+
+// save writes a snapshot, counts it and logs it. It waits for load.
 func (s *snapshots) save() error {
 	if s.path == "" {
 		return nil
 	}
+	<-s.loaded
 	err := s.write()
 	if s.server.Saved(err); err != nil {
 		return fmt.Errorf("--snapshot: %w", err)
@@ -149,6 +186,11 @@ func (s *snapshots) every(d time.Duration) (stop func()) {
 	ended.Go(func() {
 		ticks := time.NewTicker(d)
 		defer ticks.Stop()
+		select {
+		case <-done:
+			return
+		case <-s.loaded:
+		}
 		for {
 			select {
 			case <-done:

@@ -113,6 +113,7 @@ func (s *session) general() {
 	s.stat("snapshots", written)
 	s.stat("snapshots_failed", failed)
 	s.stat("snapshot_time", last)
+	s.stat("snapshot_loading", uint64(bit(s.loading.Load())))
 	watching, sent, skipped := s.watchers.figures()
 	s.stat("log_watchers", uint64(watching))
 	s.stat("log_worker_written", sent+skipped)

@@ -52,6 +52,7 @@ type Server struct {
 	options Options
 	began   time.Time
 
+	loading  atomic.Bool  // a snapshot is being loaded
 	reloaded atomic.Int64 // the Unix time in ns at which refresh_certs, or else the server, began
 
 	watchers watchers
@@ -267,6 +268,9 @@ func (s *Server) FlushDue() time.Time {
 // FlushAt orders a flush_all at a time that FlushDue of an earlier process has returned. If the
 // time has passed, it clears the cache at once.
 func (s *Server) FlushAt(t time.Time) { s.clear(time.Until(t)) }
+
+// Loading says whether a snapshot is being loaded, for stats.
+func (s *Server) Loading(is bool) { s.loading.Store(is) }
 
 // Saved counts a snapshot for stats. err is the error of a failed one.
 func (s *Server) Saved(err error) {
