@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/VictoriaMetrics/fastcache v1.13.0
+	github.com/Yiling-J/theine-go v0.6.3
 	github.com/alecthomas/kong v1.17.0
 	github.com/allegro/bigcache/v3 v3.1.0
 	github.com/clipperhouse/displaywidth v0.11.0
@@ -14,6 +15,7 @@ require (
 	github.com/freehold-go/freehold v0.1.0
 	github.com/freehold-go/freehold/cmd/freehold v0.1.0
 	github.com/google/btree v1.1.3
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/lanrat/extsort v1.5.0
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/puzpuzpuz/xsync/v4 v4.5.0
@@ -35,6 +37,7 @@ require (
 	github.com/hashicorp/errwrap v1.1.0 // indirect
 	github.com/hashicorp/go-multierror v1.1.1 // indirect
 	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
+	github.com/klauspost/cpuid/v2 v2.0.9 // indirect
 	github.com/lufia/plan9stats v0.0.0-20211012122336-39d0f177ccd0 // indirect
 	github.com/mattn/go-runewidth v0.0.27 // indirect
 	github.com/posener/complete v1.2.3 // indirect
@@ -44,6 +47,7 @@ require (
 	github.com/tklauser/numcpus v0.12.0 // indirect
 	github.com/willabides/kongplete v0.4.0 // indirect
 	github.com/yusufpapurcu/wmi v1.2.4 // indirect
+	github.com/zeebo/xxh3 v1.0.2 // indirect
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 )

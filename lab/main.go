@@ -4,6 +4,7 @@
 //	go run ./lab memtest    a long load that rises and falls, with resident memory over time
 //	go run ./lab gclab      what gigabytes of live data cost the garbage collector
 //	go run ./lab servers    freehold cache beside memcached, by their protocol
+//	go run ./lab simulate   what caches answer of recorded requests, in a trace file of your own
 //	go run ./lab bench      all allocators, containers and sorts beside their peers
 //
 // It is a module of its own with the libraries and the peers that this takes.
@@ -22,16 +23,18 @@ import (
 	"github.com/freehold-go/freehold/lab/bench"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/servers"
+	"github.com/freehold-go/freehold/lab/simulate"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
 // commands is the command line; the fields' tags are its help.
 type commands struct {
-	Report  reportCommand   `cmd:"" help:"What freehold does on this machine, beside the Go heap and others."`
-	Memtest memtestCommand  `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
-	GCLab   gclabCommand    `cmd:"" name:"gclab" help:"Keep gigabytes live under load, and show what that costs the garbage collector, on the Go heap and off it."`
-	Servers servers.Command `cmd:"" help:"freehold cache beside memcached."`
-	Bench   bench.Command   `cmd:"" help:"Run freehold beside its peers: allocators, arenas, maps, sorts."`
+	Report   reportCommand    `cmd:"" help:"What freehold does on this machine, beside the Go heap and others."`
+	Memtest  memtestCommand   `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
+	GCLab    gclabCommand     `cmd:"" name:"gclab" help:"Keep gigabytes live under load, and show what that costs the garbage collector, on the Go heap and off it."`
+	Servers  servers.Command  `cmd:"" help:"freehold cache beside memcached."`
+	Simulate simulate.Command `cmd:"" help:"Run recorded requests against freehold's cache and its peers, and show how many each answers."`
+	Bench    bench.Command    `cmd:"" help:"Run freehold beside its peers: allocators, arenas, maps, sorts."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
@@ -55,7 +58,7 @@ func program() cli.Program {
 			"stories": storyNames(), "kinds": strings.Join(subject.Names(subject.Freeing()), ","),
 			"subjects": strings.Join(subject.Names(subject.Memories), ","), "shapes": strings.Join(subject.ShapeNames(), ","),
 			"memories": strings.Join(subject.LiveMemories, ","), "tunings": strings.Join(load.Tunings, ","),
-			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "reserve": load.UsualReserve(total).String(),
+			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "policies": simulate.Names(), "reserve": load.UsualReserve(total).String(),
 		},
 	}
 }
