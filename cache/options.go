@@ -49,6 +49,11 @@ type Options struct {
 	// takes 4 bytes an entry. Each read writes to the entry's memory, at most once a second.
 	Access bool
 
+	// Favor says which entries are worth their memory if their sizes differ. The default, Hits, keeps
+	// more of the small ones. ByteHits keeps more of the large ones. If all entries have about the
+	// same size, it changes nothing.
+	Favor Favor
+
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
 	// an entry that a call replaces, deletes or clears. Key and value are the cache's own memory:
 	// OnEvict must neither change nor keep them. OnEvict runs in the call that needs the room,
@@ -65,6 +70,14 @@ type Options struct {
 	Priority int
 }
 
+// A Favor is an aim of the eviction policy.
+type Favor int
+
+const (
+	Hits     Favor = iota // a high share of reads that find their entry
+	ByteHits              // a high share of bytes that are found, as for a cache of files
+)
+
 // check panics for options that are a mistake.
 func (o *Options) check() {
 	const call = "cache.New"
@@ -77,6 +90,9 @@ func (o *Options) check() {
 	}
 	if o.Sliding && o.TTL == 0 {
 		arg.Panicf(call, "Options.Sliding without a TTL")
+	}
+	if o.Favor != Hits && o.Favor != ByteHits {
+		arg.Panicf(call, "Options.Favor %d, want Hits or ByteHits", o.Favor)
 	}
 	if !(o.Jitter >= 0 && o.Jitter <= 1) {
 		arg.Panicf(call, "Options.Jitter %v, want 0 to 1", o.Jitter)

@@ -1,4 +1,4 @@
-// Policy: S3-FIFO by segments.
+// Policy: S3-FIFO by segments, with sizes.
 //
 //	new key --> | small queue: a tenth | -- 2 or more hits --> | main queue | <--+
 //	               |                                              |     |        |
@@ -6,33 +6,49 @@
 //	               v                                              v     1 or more hits, one less
 //	            evicted, leaves a ghost                        evicted
 //	               |
-//	               +-- the key is set again --> main queue
+//	               +-- the key is set again --> main queue, at most 1 of 4 new keys
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
 // are dead or expired, the segment with the most garbage is emptied instead, and all its live items
 // stay.
 //
+// New keys go to main while roomPercent of the shard is free. So a loop over more keys than there
+// is room for finds the first of them again, and not the last.
+//
+// The limit for ghosts keeps items in main long enough to be hit. Without it, each key of such a
+// loop would replace one that is about to be read.
+//
+// Hits are compared a byte. An item's weight is half the binary logarithm of its size divided by
+// the mean size of new items. It is added to the hits that the item needs. A light item goes to
+// main with as many hits as its weight is below 0.
+//
 // A ghost is 12 bits of the hash of a key that was evicted from the small queue. The ghost queue is
 // spread over the buckets of the index. Each bucket has up to five ghosts, in its note:
 //
-//	note           | 0 | ghost 12 bits | ... five in all, the newest last |
+//	note           | old 4 bits | ghost 12 bits | ... five in all, the newest last |
+//
+// The buckets have room for more ghosts if items are large. A hand passes over the buckets. It
+// forgets the ghosts that it has passed before, which are the old ones. So a bucket remembers
+// ghostPercent as many keys as it has items.
 //
 // Another policy is another file with these functions:
 //
 //	admit      the queue and the hits of a new item
 //	onHit      the slot of an item after a read
 //	victim     the segment to empty, and the rule by which its items stay
-//	after      the queue and the hits of an item that stays
+//	stays      whether an item stays by the rule, its queue and its hits
 //	evicted    notes an item that does not stay
 //	worst      the item that goes if a bucket of the index is full
 //
 // A policy can use two queues, main and small, up to maxHits hits in each slot, the note of each
-// bucket, and the figures of segments. It changes notes only; its callers store slots.
+// bucket, the figures of segments, and a state for each shard. It changes notes and its state only;
+// its callers store slots.
 
 package cache
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/cuckoo"
@@ -41,16 +57,38 @@ import (
 const (
 	smallPercent   = 10 // of the items' bytes
 	garbagePercent = 7  // of the items' bytes
+	roomPercent    = 5  // of the shard's limit
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds before items need more hits to stay
 
-	ghostBits = 12
-	maxGhosts = 5 // of a bucket
+	ghostBits    = 12
+	maxGhosts    = 5 // of a bucket
+	ghostPercent = 120
+	ghostShift   = maxGhosts * ghostBits // of the count of old ghosts
+	allGhosts    = 1<<ghostShift - 1
+
+	ghostPrice = 4   // new keys for each ghost that goes to main
+	mostCredit = 200 // new keys
+
+	meanShift = 10 // the mean size is of about 1<<meanShift new items
 )
 
-// A rule says how many hits an item needs to stay when its segment is emptied, and how many it
-// loses. An item that stays by a rule with pays > 0 goes to main.
-type rule struct{ needs, pays int }
+// A policy is the state of a shard's policy. The lock of the shard guards it.
+type policy struct {
+	credit   int    // new keys since a ghost went to main, minus ghostPrice for each before
+	sizes    uint64 // sum of the sizes of new items, older ones counted less
+	items    uint64 // how many they are
+	hand     uint32 // the next bucket whose ghosts age
+	progress int    // of the hand on its way to the next bucket
+}
+
+// A rule says which items stay when a segment is emptied.
+type rule struct {
+	needs    int  // hits that an item needs to stay
+	pays     int  // hits that an item that stays loses
+	promotes bool // an item that stays goes to main
+	weighs   bool // weights count
+}
 
 // victims are the segments that may be emptied next; 0 is none.
 type victims struct {
@@ -59,14 +97,46 @@ type victims struct {
 	garbage, most         int // garbage of all segments, and of dirtiest
 }
 
-// admit returns the queue and the hits of a new item. old is the key's previous item, or the zero
-// pinned.
-func (s *shard) admit(h uint64, old pinned) (main bool, hits int) {
-	if old.at == nil {
-		return s.remembers(h), 0
+// admit returns the queue and the hits of a new item of the given size. old is the key's previous
+// item, or the zero pinned.
+func (s *shard) admit(h uint64, old pinned, size int) (main bool, hits int) {
+	if old.at != nil {
+		return old.w.main(), old.w.hits()
 	}
-	return old.w.main(), old.w.hits()
+	p := &s.policy
+	p.measure(size)
+	p.credit = min(p.credit+1, mostCredit)
+	switch {
+	case s.available()*100 > s.limit*roomPercent:
+	case p.credit >= ghostPrice && s.remembers(h):
+		p.credit -= ghostPrice
+	default:
+		return false, 0
+	}
+	return true, s.bonus(size)
 }
+
+// measure counts a new item.
+func (p *policy) measure(size int) {
+	if p.items>>meanShift > 0 {
+		p.sizes -= p.sizes >> meanShift
+		p.items--
+	}
+	p.sizes += uint64(size)
+	p.items++
+}
+
+// weight returns the weight of an item, rounded, from -3 to 2.
+func (s *shard) weight(size int) int {
+	mean := max(s.policy.sizes/max(s.policy.items, 1), 1)
+	if n := uint64(size); n >= mean {
+		return min(bits.Len64(n/mean)/2, 2) // 1 from 2, 2 from 8 times the mean on
+	}
+	return -min(bits.Len64(mean/uint64(size))/2, 3)
+}
+
+// bonus returns the hits that an item gets when it goes to main.
+func (s *shard) bonus(size int) int { return max(-s.weight(size), 0) }
 
 // onHit returns slot w after a hit of its item.
 func onHit(w slot) slot {
@@ -84,11 +154,11 @@ func (s *shard) victim(round int) (n uint32, r rule) {
 	more := max(round-patience, 0)
 	switch {
 	case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes)*garbagePercent:
-		return v.dirtiest, rule{needs: more * maxHits, pays: 0}
+		return v.dirtiest, rule{needs: more * maxHits}
 	case v.small != 0 && (small || v.main == 0):
-		return v.small, rule{needs: promoteHits + more, pays: maxHits}
+		return v.small, rule{needs: promoteHits + more, promotes: true, weighs: true}
 	default:
-		return v.main, rule{needs: 1 + more, pays: 1}
+		return v.main, rule{needs: 1 + more, pays: 1, weighs: true}
 	}
 }
 
@@ -123,9 +193,21 @@ func (s *shard) victims() (v victims) {
 	return v
 }
 
-// after returns the queue and the hits of an item that stays by the rule.
-func (r rule) after(w slot) (main bool, hits int) {
-	return w.main() || r.pays > 0, max(w.hits()-r.pays, 0)
+// stays reports whether the item of slot w stays by a rule, and returns its queue and its hits if
+// it does.
+func (s *shard) stays(r rule, w slot, size int) (main bool, hits int, ok bool) {
+	weight := 0
+	if r.weighs {
+		weight = s.weight(size)
+	}
+	if r.promotes {
+		return true, max(-weight, 0), w.hits() >= r.needs+weight
+	}
+	if s.c.options.Favor == ByteHits {
+		weight = 0
+	}
+	more := max(weight, 0)
+	return w.main(), max(w.hits()-r.pays-more, 0), w.hits() >= r.needs+more
 }
 
 // evicted notes that the item of slot w was evicted. h is the hash of its key.
@@ -149,15 +231,45 @@ func worst(b *cuckoo.Bucket) *atomic.Uint64 {
 // ghostOf returns the ghost of a key with hash h. It is never 0.
 func ghostOf(h uint64) uint64 { return max(h>>(64-ghostBits), 1) }
 
-// remember adds the ghost of a key with hash h. The oldest ghost of the bucket makes room.
+// remember adds the ghost of a key with hash h, and moves the hand.
 func (s *shard) remember(h uint64) {
+	s.addGhost(h)
+	s.ageGhosts()
+}
+
+// addGhost adds the ghost of a key with hash h. The oldest ghost of the bucket makes room.
+func (s *shard) addGhost(h uint64) {
 	b := s.index.First(tagOf(h))
-	b.Note = (b.Note<<ghostBits | ghostOf(h)) & (1<<(maxGhosts*ghostBits) - 1)
+	old := min(b.Note>>ghostShift, maxGhosts-1)
+	b.Note = old<<ghostShift | (b.Note<<ghostBits|ghostOf(h))&allGhosts
+}
+
+// ageGhosts moves the hand. A ghost is forgotten when the hand passes it for the second time. So
+// the hand passes all buckets three times while two times ghostPercent of the items are evicted.
+func (s *shard) ageGhosts() {
+	p, n := &s.policy, s.index.Buckets()
+	round := max(s.index.Len()*ghostPercent*2/3/100, 1) // evictions
+	for p.progress += int(n); p.progress >= round; p.progress -= round {
+		if p.hand++; p.hand >= n {
+			p.hand = 0
+		}
+		b := s.index.Bucket(p.hand)
+		b.Note = aged(b.Note)
+	}
+}
+
+// aged returns a note without its old ghosts. All others are old then.
+func aged(note uint64) uint64 {
+	old := int(note >> ghostShift)
+	ghosts := note & allGhosts
+	n := (bits.Len64(ghosts) + ghostBits - 1) / ghostBits // a ghost is not 0
+	left := max(n-old, 0)
+	return uint64(left)<<ghostShift | ghosts&(1<<(left*ghostBits)-1)
 }
 
 // remembers reports whether the ghost of a key with hash h is there.
 func (s *shard) remembers(h uint64) bool {
-	for g := s.index.First(tagOf(h)).Note; g != 0; g >>= ghostBits {
+	for g := s.index.First(tagOf(h)).Note & allGhosts; g != 0; g >>= ghostBits {
 		if g&(1<<ghostBits-1) == ghostOf(h) {
 			return true
 		}

@@ -102,21 +102,21 @@ type candidate struct {
 // decide keeps or drops the item of a slot, for evacuate.
 func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason) {
 	w := slot(at.Load())
+	main, hits, stays := s.stays(r, w, it.size())
 	switch {
 	case it.hasExpired(&s.c.clock):
 		s.drop(at, Expired)
-	case w.hits() >= r.needs && s.keep(at, it, r):
+	case stays && s.keep(at, it, main, hits):
 	default:
 		s.evicted(w, h)
 		s.drop(at, why)
 	}
 }
 
-// keep copies an item, and reports whether there was memory for the copy. A large item stays where
-// it is, and its segment goes to the end of its queue.
-func (s *shard) keep(at *atomic.Uint64, it *item, r rule) bool {
+// keep copies an item to a queue, with the given hits, and reports whether there was memory for the
+// copy. A large item stays where it is, and its segment goes to the end of the queue.
+func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	w := slot(at.Load())
-	main, hits := r.after(w)
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
 	expires := it.expires.Load()

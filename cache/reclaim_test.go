@@ -36,27 +36,32 @@ func TestExpiredGoFirst(t *testing.T) {
 // that.
 func TestGhosts(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
+	evict := func(n uint64) {
+		for i, before := 0, c.Stats().Evicted; c.Stats().Evicted < before+n; i++ {
+			must(0, c.Set(fmt.Append(nil, before, i), make([]byte, 1000)))
+		}
+	}
+	evict(1) // the first keys go to main
 	read, large := []byte("read"), []byte("large")
 	must(0, c.Set(read, make([]byte, 1000)))
 	must(0, c.Set(large, make([]byte, c.largeBytes)))
-	for range promoteHits {
+	for range maxHits {
 		c.Get(nil, read)
 		c.Get(nil, large)
 	}
 	last := ""
 	c.options.OnEvict = func(key []byte, _ Entry, _ Reason) { last = string(key) }
-	for i := 0; c.Stats().Evicted < 100; i++ {
-		must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
-	}
+	copied := c.Stats().Copied
+	evict(200)
 	evicted := []byte(last)
-	must(0, c.Set(evicted, nil))
+	must(0, c.Set(evicted, make([]byte, 1000)))
 	for _, key := range [][]byte{evicted, read, large} {
 		if w := c.found(key).w; !w.main() || w.hits() != 0 {
 			t.Errorf("%s is in main: %t, with %d hits", key, w.main(), w.hits())
 		}
 	}
-	if st, size := c.Stats(), c.found(read).it.size(); st.Copied != uint64(size) {
-		t.Errorf("%d bytes copied, want those of one item, %d", st.Copied, size)
+	if st, size := c.Stats(), c.found(read).it.size(); st.Copied-copied != uint64(size) {
+		t.Errorf("%d bytes copied, want those of one item, %d", st.Copied-copied, size)
 	}
 }
 
@@ -106,8 +111,8 @@ func TestGhostsOfASplit(t *testing.T) {
 		}
 		n := ix.Buckets()
 		goes, stays := uint64(n)|1<<60, uint64(n&^(1<<(bits.Len32(n)-1)))|1<<61
-		s.remember(goes)
-		s.remember(stays)
+		s.addGhost(goes)
+		s.addGhost(stays)
 		ix.Split()
 		if !s.remembers(goes) || !s.remembers(stays) {
 			t.Fatalf("forgotten with bucket %d: %t, %t", n, !s.remembers(goes), !s.remembers(stays))

@@ -51,6 +51,7 @@ type shard struct {
 	age     uint64             // of the newest segment
 	floor   uint64             // the highest version of items without a successor: see version.go
 	entry   Entry              // the argument of Update's function; here it costs no allocation
+	policy  policy
 	counts
 }
 
@@ -115,8 +116,9 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	if w.keeps { // no position is the version: the item has room for it
 		before, version = abovePositions, before
 	}
-	main, hits := s.admit(w.h, old)
-	need := want{itemBytes(w.key, w.e, w.shape), seconds(w.e.TTL), main, before}
+	size := itemBytes(w.key, w.e, w.shape)
+	main, hits := s.admit(w.h, old, size)
+	need := want{size, seconds(w.e.TTL), main, before}
 	at, ok := s.allotBeside(&need, old)
 	if !ok && s.isAlone(old) {
 		w.e.Value = bytes.Clone(w.e.Value) // it may be old's memory

@@ -214,7 +214,7 @@ func TestVersionAtAPosition(t *testing.T) {
 		e.Flags = 7
 		return Mark
 	}))
-	open := s.open[0][0]
+	open, _ := s.segs.split(c.found(k).w.place())
 	next := s.position(open, s.segs.at(open).used)
 	for v < next {
 		v = must(c.Put(k, Entry{Flags: 7}))

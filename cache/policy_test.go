@@ -1,0 +1,131 @@
+package cache
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"testing"
+)
+
+// A request reads a key, and sets a value of size bytes if the key has none.
+type request struct{ key, size int }
+
+// replay returns the hits of requests.
+func replay(c *Cache, requests []request) (hits int) {
+	for _, q := range requests {
+		key := binary.LittleEndian.AppendUint64(nil, uint64(q.key))
+		if c.View(key, func(Entry) {}) {
+			hits++
+		} else {
+			must(0, c.Set(key, make([]byte, q.size)))
+		}
+	}
+	return hits
+}
+
+// loop reads the keys from first on, n of them, the given number of times.
+func loop(first, n, times, size int) (all []request) {
+	for range times {
+		for i := range n {
+			all = append(all, request{first + i, size})
+		}
+	}
+	return all
+}
+
+// mixed takes requests of all traces in turn, until the first one ends.
+func mixed(traces ...[]request) (all []request) {
+	for i := 0; ; i++ {
+		for _, t := range traces {
+			if i == len(t) {
+				return all
+			}
+			all = append(all, t[i])
+		}
+	}
+}
+
+// TestPolicy: hits of small traces, in a cache with room for about 8,000 values of 100 bytes or 200
+// of 4,000.
+func TestPolicy(t *testing.T) {
+	const keys = 8000
+	for _, tt := range []struct {
+		name          string
+		before, trace []request
+		favor         Favor
+		least, most   float64 // hits a request of trace
+	}{
+		{"a loop over half of what fits", nil, loop(0, keys/2, 10, 100), Hits, .89, .9},
+		{"a loop over one and a half times of what fits keeps a part", nil, loop(0, keys*3/2, 20, 100), Hits, .4, .6},
+		{"a loop over three times of what fits keeps a part", nil, loop(0, 3*keys, 20, 100), Hits, .2, .3},
+		{"so does one over large values", nil, loop(0, 400, 20, 4000), Hits, .25, .5},
+		{"keys that are read often survive a scan", nil,
+			mixed(loop(0, keys/4, 10, 100), loop(1e6, 10*keys, 1, 100)), Hits, .4, .45},
+		{"a loop that fits after another one", loop(1e6, keys*3/4, 20, 100), loop(0, keys*3/4, 20, 100), Hits, .75, .95},
+		{"a loop that does not fit after another one", loop(1e6, 2*keys, 20, 100), loop(0, keys/2, 20, 100), Hits, .7, .95},
+		{"of two loops, the one of small values", nil,
+			mixed(loop(0, keys/4, 40, 50), loop(1e6, keys/4, 40, 1000)), Hits, .5, .75},
+		{"and also for byte hits, if both are read as often", nil,
+			mixed(loop(0, keys/4, 40, 50), loop(1e6, keys/4, 40, 1000)), ByteHits, .4, .75},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCache(t, Options{MaxBytes: 1 << 20, Favor: tt.favor})
+			replay(c, tt.before)
+			got := float64(replay(c, tt.trace)) / float64(len(tt.trace))
+			if got < tt.least || got > tt.most {
+				t.Errorf("%.3f hits a request, want %.2f to %.2f", got, tt.least, tt.most)
+			}
+			c.check()
+		})
+	}
+}
+
+// TestGhostsOfLargeItems: a cache remembers not many more keys than it has items, although its
+// buckets have room for more.
+func TestGhostsOfLargeItems(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 8 << 20})
+	replay(c, loop(0, 20_000, 1, 10_000))
+	items, ghosts := 0, 0
+	for i := range c.shards {
+		s := &c.shards[i]
+		items += s.index.Len()
+		for i := range s.index.Buckets() {
+			ghosts += (bits.Len64(s.index.Bucket(i).Note&allGhosts) + ghostBits - 1) / ghostBits
+		}
+	}
+	if ghosts*100 < items*ghostPercent/2 || ghosts*100 > items*ghostPercent*2 {
+		t.Errorf("%d ghosts of %d items", ghosts, items)
+	}
+}
+
+// TestAged: a ghost is forgotten when the hand passes for the second time.
+func TestAged(t *testing.T) {
+	const g, old = ghostBits, ghostShift
+	for _, tt := range []struct{ note, once, twice uint64 }{
+		{0, 0, 0},
+		{7, 1<<old | 7, 0},
+		{8<<g | 9, 2<<old | 8<<g | 9, 0},
+		{1<<old | 8<<g | 9, 1<<old | 9, 0}, // 9 came after the hand
+		{5<<old | allGhosts, 0, 0},
+		{allGhosts, 5<<old | allGhosts, 0},
+	} {
+		if once := aged(tt.note); once != tt.once || aged(once) != tt.twice {
+			t.Errorf("%#x: %#x and then %#x, want %#x and %#x", tt.note, once, aged(once), tt.once, tt.twice)
+		}
+	}
+}
+
+// TestWeight: half the binary logarithm of the size in means, rounded.
+func TestWeight(t *testing.T) {
+	s := shard{policy: policy{sizes: 10_000, items: 10}}
+	for size, want := range map[int]int{
+		1000: 0, 1999: 0, 2000: 1, 7999: 1, 8000: 2, 1 << 30: 2,
+		501: 0, 500: -1, 126: -1, 125: -2, 32: -2, 31: -3, 1: -3,
+	} {
+		if got := s.weight(size); got != want {
+			t.Errorf("size %d: %d, want %d", size, got, want)
+		}
+	}
+	if w := (&shard{}).weight(100); w != 2 {
+		t.Errorf("%d without a mean", w)
+	}
+}
