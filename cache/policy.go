@@ -35,6 +35,7 @@
 // Another policy is another file with these functions:
 //
 //	admit      the queue and the hits of a new item
+//	rankOf     both, for a snapshot
 //	onHit      the slot of an item after a read
 //	victim     the segment to empty, and the rule by which its items stay
 //	stays      whether an item stays by the rule, its queue and its hits
@@ -97,23 +98,36 @@ type victims struct {
 	garbage, most         int // garbage of all segments, and of dirtiest
 }
 
-// admit returns the queue and the hits of a new item of the given size. old is the key's previous
-// item, or the zero pinned.
-func (s *shard) admit(h uint64, old pinned, size int) (main bool, hits int) {
-	if old.at != nil {
+// admit returns the queue and the hits of the new item of a write. old is the key's previous item,
+// or the zero pinned.
+func (s *shard) admit(w *write, old pinned, size int) (main bool, hits int) {
+	switch {
+	case old.at != nil:
 		return old.w.main(), old.w.hits()
+	case w.restored:
+		return s.readmit(w.rank, size)
 	}
 	p := &s.policy
 	p.measure(size)
 	p.credit = min(p.credit+1, mostCredit)
 	switch {
 	case s.available()*100 > s.limit*roomPercent:
-	case p.credit >= ghostPrice && s.remembers(h):
+	case p.credit >= ghostPrice && s.remembers(w.h):
 		p.credit -= ghostPrice
 	default:
 		return false, 0
 	}
 	return true, s.bonus(size)
+}
+
+// rankOf returns the queue and the hits of slot w, for a snapshot.
+func rankOf(w slot) uint16 { return uint16(w & (mainBit | hitsMask) >> placeBits) }
+
+// readmit returns the queue and the hits of an item of a snapshot.
+func (s *shard) readmit(rank uint16, size int) (main bool, hits int) {
+	s.policy.measure(size)
+	w := slot(rank) << placeBits
+	return w.main(), w.hits()
 }
 
 // measure counts a new item.

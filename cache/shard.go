@@ -78,7 +78,8 @@ type write struct {
 	shape   shape  // of the item, without a version
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
-	restored bool // by Restore: writes since it began win
+	restored bool   // by Restore: writes since it began win
+	rank     uint16 // of a restored entry: see rankOf
 }
 
 func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
@@ -117,7 +118,7 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 		before, version = abovePositions, before
 	}
 	size := itemBytes(w.key, w.e, w.shape)
-	main, hits := s.admit(w.h, old, size)
+	main, hits := s.admit(w, old, size)
 	need := want{size, seconds(w.e.TTL), main, before}
 	at, ok := s.allotBeside(&need, old)
 	if !ok && s.isAlone(old) {

@@ -1,12 +1,13 @@
 // Snapshots: a stream of the entries, from which a cache restarts warm.
 //
-//	| "freehold" | "cache" 0 0 0 | 2, 4 B | first block | block | ... | last block |
+//	| "freehold" | "cache" 0 0 0 | 3, 4 B | first block | block | ... | last block |
 //	block         length 4 B | checksum 4 B | content
 //	first block   Options.Format
 //	block         highest version 8 B | entries
-//	entry         key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
+//	entry         key's length 2 B | rank 2 B | value's length 4 B | flags 8 B | expires 8 B | key | value
 //
-// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
+// The rank has queue and hits of the entry, so that eviction goes on as before the restart. Numbers
+// are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
 // entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its content.
 // So a stream that was cut, even between two blocks, is detected.
 //
@@ -43,7 +44,7 @@ var (
 
 const (
 	snapshotMagic   = "freeholdcache\x00\x00\x00"
-	snapshotVersion = 2
+	snapshotVersion = 3
 	blockBytes      = 64 << 10 // an entry that fills a block to this size or more is its last
 	highestBytes    = 8
 	entryHeadBytes  = 24
@@ -65,7 +66,7 @@ func (c *Cache) Snapshot(w io.Writer) error {
 	out.write([]byte(c.options.Format))
 	for i := range c.shards {
 		c.shards[i].each(func(r pinned) bool {
-			out.add(r.it, &c.clock)
+			out.add(r, &c.clock)
 			if len(out.block) >= blockBytes {
 				out.flush(c.highestVersion())
 			}
@@ -88,8 +89,10 @@ type blockWriter struct {
 }
 
 // add adds an entry to the block.
-func (b *blockWriter) add(it *item, c *clock) {
-	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(it.keyBytes))
+func (b *blockWriter) add(r pinned, c *clock) {
+	it := r.it
+	b.block = binary.LittleEndian.AppendUint16(b.block, it.keyBytes)
+	b.block = binary.LittleEndian.AppendUint16(b.block, rankOf(r.w))
 	b.block = binary.LittleEndian.AppendUint32(b.block, it.valueBytes)
 	b.block = binary.LittleEndian.AppendUint64(b.block, it.flags())
 	b.block = binary.LittleEndian.AppendUint64(b.block, c.unix(it.expires.Load()))
@@ -249,7 +252,8 @@ func (c *Cache) restoreBlock(b []byte) error {
 		if len(b) < entryHeadBytes {
 			return ErrCorrupt
 		}
-		keyBytes := uint64(binary.LittleEndian.Uint32(b))
+		keyBytes := uint64(binary.LittleEndian.Uint16(b))
+		rank := binary.LittleEndian.Uint16(b[2:])
 		size := keyBytes + uint64(binary.LittleEndian.Uint32(b[4:]))
 		if size > uint64(len(b)-entryHeadBytes) {
 			return ErrCorrupt
@@ -264,7 +268,7 @@ func (c *Cache) restoreBlock(b []byte) error {
 		}
 		e.TTL = c.clock.left(expires)
 		w := c.newWrite(c.seed.Bytes(key), key, &e, expires)
-		w.restored = true
+		w.restored, w.rank = true, rank
 		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) {
 			return err
 		}

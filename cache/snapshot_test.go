@@ -56,6 +56,34 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestSnapshotHasQueuesAndHits: a restored entry has the queue and the hits that it had, so that
+// eviction goes on as before.
+func TestSnapshotHasQueuesAndHits(t *testing.T) {
+	a, b := newCache(t, Options{MaxBytes: 1 << 20}), newCache(t, Options{MaxBytes: 2 << 20})
+	for i := range 20_000 {
+		k := fmt.Append(nil, i)
+		must(0, a.Set(k, make([]byte, 100)))
+		for range i % 5 {
+			a.Get(nil, k)
+		}
+	}
+	var stream bytes.Buffer
+	if err := errors.Join(a.Snapshot(&stream), b.Restore(&stream)); err != nil {
+		t.Fatal(err)
+	}
+	ranks := map[uint16]int{}
+	for k := range a.All() {
+		was := rankOf(a.found(k).w)
+		ranks[was]++
+		if is := rankOf(b.found(k).w); is != was {
+			t.Fatalf("%s: rank %#b, want %#b", k, is, was)
+		}
+	}
+	if len(ranks) < 2*maxHits {
+		t.Errorf("ranks: %v", ranks)
+	}
+}
+
 // TestRestoreWhileInUse: what is done to a key after BeginRestore, before its entry is restored,
 // wins over the snapshot's entry.
 func TestRestoreWhileInUse(t *testing.T) {
@@ -440,7 +468,7 @@ func TestForeignSnapshots(t *testing.T) {
 	older[len(snapshotMagic)]--
 	tests := []struct{ format, stream, want string }{
 		{"b 2", string(whole), `its Options.Format is "", and this cache's is "b 2"`},
-		{"", string(older), "its format is version 1, and this release reads version 2"},
+		{"", string(older), "its format is version 2, and this release reads version 3"},
 		{"", "something else, and not a snapshot", ErrForeign.Error()},
 		{"", "", ErrForeign.Error()},
 	}
