@@ -41,11 +41,11 @@ func TestExportOnStandardOutput(t *testing.T) {
 	}
 	needTools(t)
 	var out, errs bytes.Buffer
-	o := Command{Out: "-", Quick: true, Loads: []string{"gomallocs"}, Rows: []string{"freehold-interface"}}
+	o := Command{Out: "-", Quick: true, Loads: []string{"pair/size=64/goroutines=1"}, Rows: []string{"freehold-interface"}}
 	if err := o.Run(t.Context(), cli.Streams{Out: &out, Err: &errs}); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.HasPrefix(text, "goos: ") || !strings.Contains(text, "\nBenchmarkGoMallocs/peer=freehold-interface ") {
+	if text := out.String(); !strings.HasPrefix(text, "goos: ") || !strings.Contains(text, "\nBenchmarkPair/size=64/goroutines=1/peer=freehold-interface") {
 		t.Errorf("standard output is %q", text)
 	}
 	if text := errs.String(); !strings.HasPrefix(text, "bench: building 2 programs") || !strings.Contains(text, "freehold beside its peers") {
@@ -112,7 +112,7 @@ func TestNeeds(t *testing.T) {
 		want string
 	}{
 		{selection{loads: []string{"numbers"}}, "keyed keyed-boost keyed-absl"},
-		{selection{loads: []string{"lru/size=16"}}, "freehold freehold-maxbytes freehold-limit go"},
+		{selection{loads: []string{"reset"}}, "freehold freehold-arena freehold-shared go ristretto-allocator"},
 		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc-gperftools c-tcmalloc-google c-mimalloc3 c-rpmalloc c-snmalloc"},
 		{selection{rows: []string{"go-map"}}, "freehold sorts keyed keyed-boost keyed-absl"},
 	} {

@@ -72,7 +72,7 @@ var (
 	largeLoads  = []string{"Memory/", "MemoryChurn/", "Huge/"}
 	usualLoads  = slices.Concat(quickLoads, largeLoads, []string{"Grow/", "Replay/"})
 	stressLoads = []string{"Scatter/", "Larson/", "Xmalloc/", "Mstress/", "Peak/"}
-	arenaLoads  = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
+	arenaLoads  = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset"}
 )
 
 // What native/tcmalloc-google and native/peers make.
@@ -85,24 +85,22 @@ const (
 
 // programs returns all programs, and those for --best of the tree in before, if that is not "".
 func programs(before string) []*program {
-	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte"}
+	one := []string{"Pair/size=64/goroutines=1"}
 	all := []*program{
 		{name: "freehold", what: "freehold's Heap, called directly"},
-		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", runs: slices.Concat(quickLoads, []string{"GoMallocs"})},
+		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", runs: quickLoads},
 		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", runs: slices.Concat(quickLoads, []string{"Replay/"})},
-		{name: "freehold-pool", what: "freehold's Pool of values of 64 B", tags: "peer_pool", runs: []string{"Pair/size=64/", "Guard/"}},
+		{name: "freehold-pool", what: "freehold's Pool of values of 64 B", tags: "peer_pool", runs: []string{"Pair/size=64/"}},
 		{name: "freehold-pool-cache", what: "freehold's Pool through a Cache, for one goroutine", tags: "peer_pool_cache", runs: one},
 		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", runs: arenaLoads},
-		{name: "freehold-shared", what: "freehold's arena.Shared", tags: "peer_shared", runs: []string{"Bump/", "BumpNew/", "Reset", "Guard/"}},
-		{name: "freehold-maxbytes", what: "freehold's Heap with MaxBytes", tags: "peer_maxbytes", runs: []string{"LRU/"}},
+		{name: "freehold-shared", what: "freehold's arena.Shared", tags: "peer_shared", runs: []string{"Bump/", "BumpNew/", "Reset"}},
 		{name: "freehold-sampled", what: "freehold's Heap while blocks are sampled for a profile, at the default rate", tags: "peer_sampled", runs: []string{"Pair/"}},
-		{name: "freehold-limit", what: "freehold's Limit around a Heap", tags: "peer_limit", runs: []string{"LRU/"}},
 		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap"},
 		{name: "modernc", what: "modernc.org/memory, under a mutex where several goroutines use it", tags: "peer_modernc", runs: usualLoads},
 		{name: "ristretto", what: "ristretto's z as it is by default: the Go heap, always zeroed", tags: "peer_ristretto", runs: quickLoads},
 		{name: "ristretto-allocator", what: "ristretto's z.Allocator, an arena, on the Go heap as by default", tags: "peer_ristretto_allocator", runs: slices.Concat(arenaLoads, []string{"Bump/"})},
-		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, runs: slices.Concat(usualLoads, held)},
-		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", runs: slices.Concat(quickLoads, held)},
+		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, runs: usualLoads},
+		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", runs: quickLoads},
 		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
 		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
 		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
@@ -117,7 +115,7 @@ func programs(before string) []*program {
 	for _, p := range all {
 		p.pkg = "alloc"
 		if p.native && p.runs == nil {
-			p.runs = slices.Concat(usualLoads, stressLoads, []string{"List"})
+			p.runs = slices.Concat(usualLoads, stressLoads)
 		}
 	}
 	all = append(all,

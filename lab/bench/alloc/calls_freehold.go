@@ -1,6 +1,6 @@
 // What all peers do whose heap is an allocator of freehold.
 
-//go:build !peer || peer_interface || peer_arena || peer_shared || peer_limit || peer_sampled || peer_maxbytes
+//go:build !peer || peer_interface || peer_arena || peer_shared || peer_sampled
 
 package alloc
 
@@ -14,14 +14,3 @@ func realloc(b block, _, n int) (block, error) { return freehold.Realloc(heap, b
 
 func bump(n int) (block, error) { return heap.Alloc(n, 8) }
 func bumpNew() (*object, error) { return freehold.New[object](heap) }
-
-// A node is one of a list.
-type node struct {
-	key     uint64
-	payload [40]byte
-	next    freehold.Ptr[node]
-}
-
-func (n *node) link(next *node) { n.next = freehold.PtrTo(next) }
-
-func newNode() (*node, error) { return freehold.New[node](heap) }

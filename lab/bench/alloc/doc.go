@@ -29,9 +29,6 @@ type object [64]byte
 // bumpBytes is how many bytes a goroutine allocates between two resets.
 const bumpBytes = 1 << 20
 
-// cacheBytes is the limit of the peers that have one.
-const cacheBytes = 64 << 20
-
 // several says that several goroutines use the allocator, for peers that have no lock.
 var several bool
 

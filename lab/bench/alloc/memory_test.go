@@ -8,7 +8,6 @@ package alloc
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold/lab/bench/measure"
 )
@@ -126,26 +125,3 @@ var ones = func() (o [4096]byte) {
 	}
 	return o
 }()
-
-// BenchmarkOneByte times a zeroed block, and writes only its first byte. Resident memory,
-// the most of all rounds, is read while the block is live and outside of the time.
-func BenchmarkOneByte(b *testing.B) {
-	measure.Run(b, "", peer, func(b *testing.B) {
-		const rounds = 16
-		size := measure.Size().Top / 4
-		before, grown, kept := measure.Resident(b), uint64(0), &keeper{}
-		measure.Rounds(b, rounds, func() (spent time.Duration) {
-			start := time.Now()
-			block := must(zeroed(size))
-			kept.keep(block)
-			touch(block)
-			spent = time.Since(start)
-			grown = max(grown, measure.Grown(b, before))
-			start = time.Now()
-			free(block)
-			return spent + time.Since(start)
-		})
-		b.ReportMetric(float64(grown)/1e6, "resident-MB")
-		measure.Sum(b, uint64(size))
-	})
-}

@@ -13,5 +13,4 @@ const peer = "freehold-arena"
 
 var heap = arena.New(freehold.NewHeap(nil), nil)
 
-func reset()         { heap.Reset() }
-func freeList(*node) { heap.Reset() }
+func reset() { heap.Reset() }

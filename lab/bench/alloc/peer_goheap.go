@@ -19,9 +19,6 @@ func free(block)                  {}
 // realloc is what append does, without room to spare.
 func realloc(b block, old, n int) (block, error) { return slices.Grow(b, n-old)[:n:n], nil }
 
-func newNode() (*node, error) { return new(node), nil }
-func freeList(*node)          {}
-
 // pair allocates by new, of a size known to the compiler: the Go heap's best case.
 func pair(size int) func(n int) uint64 {
 	switch size {

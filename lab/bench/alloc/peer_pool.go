@@ -6,12 +6,9 @@ package alloc
 
 import (
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/pool"
 )
 
 const peer = "freehold-pool"
 
 var objects = pool.New[object](freehold.NewHeap(nil), nil)
-
-func enter() epoch.Guard { return objects.Enter() }

@@ -5,11 +5,7 @@
 
 package alloc
 
-import (
-	"unsafe"
-
-	"github.com/dgraph-io/ristretto/v2/z"
-)
+import "github.com/dgraph-io/ristretto/v2/z"
 
 const peer = "ristretto-allocator"
 
@@ -25,10 +21,3 @@ func realloc(b block, _, _ int) (block, error) { return b, errCannot }
 func bump(n int) (block, error) { return heap.Allocate(n), nil }
 func bumpNew() (*object, error) { return (*object)(heap.AllocateAligned(len(object{}))), nil }
 func reset()                    { heap.Reset() }
-
-func newNode() (*node, error) {
-	b := heap.AllocateAligned(int(unsafe.Sizeof(node{})))
-	return (*node)(unsafe.Pointer(unsafe.SliceData(b))), nil
-}
-
-func freeList(*node) { heap.Reset() }

@@ -13,7 +13,6 @@ type Scale struct {
 	Class  int           // bytes in blocks of one size
 	Huge   int           // blocks
 	Top    int           // bytes that realloc and a buffer grow to, and that Reset ends
-	List   int           // nodes
 
 	Records    int   // sorted; ten times as many are appended
 	FullBuffer int   // bytes that a buffer grows to with --full
@@ -35,7 +34,7 @@ var scales = map[string]Scale{
 	}(),
 	"quick": {
 		Warm:   2 * time.Millisecond,
-		Memory: 16 << 20, Class: 4 << 20, Huge: 100_000, Top: 16 << 20, List: 20_000,
+		Memory: 16 << 20, Class: 4 << 20, Huge: 100_000, Top: 16 << 20,
 		Records: 20_000, FullBuffer: 32 << 20, LineBytes: 4_000_000, SortMemory: 1 << 20,
 		Entries: 20_000, Numbers: [3]int{20_000, 2_000, 1_000}, FullEntries: 50_000, Shared: [2]int{1_000, 10_000},
 	},
@@ -43,7 +42,7 @@ var scales = map[string]Scale{
 
 var usual = Scale{
 	Warm:   20 * time.Millisecond,
-	Memory: 2 << 30, Class: 256 << 20, Huge: 100_000_000, Top: 1 << 30, List: 2_000_000,
+	Memory: 2 << 30, Class: 256 << 20, Huge: 100_000_000, Top: 1 << 30,
 	Records: 10_000_000, FullBuffer: 8 << 30, LineBytes: 1_000_000_000, SortMemory: 200 << 20,
 	Entries: 10_000_000, Numbers: [3]int{10_000_000, 1_000_000, 100_000}, FullEntries: 50_000_000, Shared: [2]int{100_000, 1_000_000},
 }
@@ -62,8 +61,6 @@ func (s Scale) Blocks(benchmark string, mean int) int {
 	switch {
 	case strings.HasPrefix(benchmark, "Huge"):
 		return s.Huge
-	case strings.HasPrefix(benchmark, "List"):
-		return s.List
 	case strings.HasPrefix(benchmark, "MemoryChurn"):
 		return s.Class / mean
 	case strings.HasPrefix(benchmark, "Memory/size=16-1024"):

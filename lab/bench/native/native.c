@@ -397,32 +397,6 @@ static void mstress_loop(state *s, uint64_t n) {
 	}
 }
 
-// --- list ----------------------------------------------------------------------
-
-struct node {
-	uint64_t key;
-	char payload[40];
-	struct node *next;
-};
-
-static void list_loop(state *s, uint64_t n) {
-	for (uint64_t round = 0; round < n; round++) {
-		struct node *head = NULL;
-		for (uint64_t key = 0; key < p.slots; key++) {
-			struct node *node = must(get_zeroed(sizeof *node));
-			node->key = key;
-			node->next = head;
-			head = node;
-		}
-		s->sum += head->key;
-		while (head) {
-			struct node *next = head->next;
-			put(head);
-			head = next;
-		}
-	}
-}
-
 // --- handover ------------------------------------------------------------------
 
 #define RING_SLOTS 16
@@ -836,7 +810,6 @@ static result run(void) {
 	if (is("Pair")) return run_threads((looper){NULL, pair_loop});
 	if (is("Zeroed")) return run_threads((looper){NULL, zeroed_loop});
 	if (is("Mixed")) return run_threads((looper){mixed_fresh, mixed_loop});
-	if (is("List")) return run_threads((looper){NULL, list_loop});
 	if (is("Scatter")) return run_threads((looper){scatter_fresh, scatter_loop});
 	if (is("Larson")) return larson_begin(), run_threads((looper){larson_fresh, larson_loop});
 	if (is("Mstress")) return mstress_begin(), run_threads((looper){mstress_fresh, mstress_loop});
