@@ -37,5 +37,5 @@ func TestSQLitesTests(t *testing.T) {
 	m.Write(t, "first/first.go", first)
 	m.Write(t, "vec/first.go", "package vec\n\nimport _ \"modernc.org/sqlite/first\"\n")
 	m.Write(t, "first.go", "package sqlite\n\nimport _ \"modernc.org/sqlite/first\"\n")
-	m.Test(t, 180, "-skip", excluded, ".")
+	m.Test(t, 140, "-skip", excluded, ".")
 }
