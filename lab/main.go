@@ -1,6 +1,6 @@
 // Lab measures freehold beside others, and writes reports.
 //
-//	go run ./lab report     what freehold does on this machine, with charts
+//	go run ./lab budget     a container's memory limit, with a budget and without
 //	go run ./lab memtest    a long load that rises and falls, with resident memory over time
 //	go run ./lab gclab      what gigabytes of live data cost the garbage collector
 //	go run ./lab servers    freehold cache beside memcached, by their protocol
@@ -29,7 +29,7 @@ import (
 
 // commands is the command line; the fields' tags are its help.
 type commands struct {
-	Report   reportCommand    `cmd:"" help:"What freehold does on this machine, beside the Go heap and others."`
+	Budget   budgetCommand    `cmd:"" help:"A memory limit with Go's defaults, with GOMEMLIMIT and with a budget."`
 	Memtest  memtestCommand   `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
 	GCLab    gclabCommand     `cmd:"" name:"gclab" help:"Keep gigabytes live under load, and show what that costs the garbage collector, on the Go heap and off it."`
 	Servers  servers.Command  `cmd:"" help:"freehold cache beside memcached."`
@@ -48,17 +48,13 @@ func main() { program().Main(cli.Streams{Out: os.Stdout, Err: os.Stderr, In: os.
 func program() cli.Program {
 	total, _ := sysmem.Memory()
 	size := func(n int64) string { return cli.Size(n).String() }
-	high := int64(1 << 30)
-	if total > 0 {
-		high = min(high, total/8)
-	}
 	return cli.Program{
 		Name: "lab", About: "freehold and its peers, measured. See https://github.com/freehold-go/freehold.",
 		Version: version(), Commands: &commands{}, Vars: kong.Vars{
-			"stories": storyNames(), "kinds": strings.Join(subject.Names(subject.Freeing()), ","),
-			"subjects": strings.Join(subject.Names(subject.Memories), ","), "shapes": strings.Join(subject.ShapeNames(), ","),
+			"stories": storyNames(), "kinds": strings.Join(subject.Names(), ","),
+			"shapes":   strings.Join(subject.ShapeNames(), ","),
 			"memories": strings.Join(subject.LiveMemories, ","), "tunings": strings.Join(load.Tunings, ","),
-			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "policies": simulate.Names(), "reserve": load.UsualReserve(total).String(),
+			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "half": size(total / 2), "policies": simulate.Names(), "reserve": load.UsualReserve(total).String(),
 		},
 	}
 }

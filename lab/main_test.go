@@ -38,10 +38,9 @@ func command(ctx context.Context, args ...string) (code int, out, err string) {
 
 // Runs that take no time.
 var (
-	tinyReport  = []string{"report", "--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--live", "1MiB", "--load", "20ms"}
 	tinyMemtest = []string{"memtest", "--high", "16MiB", "--cycles", "3", "--goroutines", "2", "--settle", "1ms"}
 	tinyGCLab   = []string{"gclab", "--live", "1MiB", "--time", "20ms", "--workers", "2", "--array", "64KiB", "--headroom", "512MiB", "--reserve", "1MiB"}
-	tinyBox     = []string{"report", "budget", "--box", "none", "--limits", "128MiB", "--shares", "30", "--rounds", "1", "--hold", "30ms", "--go-live", "1"} // which is a node for each processor
+	tinyBox     = []string{"budget", "--box", "none", "--limits", "128MiB", "--shares", "30", "--rounds", "1", "--hold", "30ms", "--go-live", "1"} // which is a node for each processor
 )
 
 func with(args []string, more ...string) []string { return append(slices.Clone(args), more...) }
@@ -55,10 +54,9 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"", 0, "Usage: lab"},
 		{"memtest --help", 0, "--settle"},
-		{"report --help", 0, "list,gc,sawtooth,budget"},
 		{"--version", 0, version() + "\n"},
 		{"nothing", 2, "unexpected argument nothing; see lab --help"},
-		{"child list go {", 2, "settings: "},
+		{"child gc go {", 2, "settings: "},
 
 		{"memtest --backend=", 2, `--backend must be one of "go","freehold","libc","jemalloc"`},
 		{"memtest --high 0 --goroutines 2", 2, "--high 0 B: 8.00 MiB to "},
@@ -74,21 +72,12 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --high 64MiB --goroutines 2 --html " + dir + "/no/a.html", 2, "cannot write"},
 		{"memtest --high 64MiB --goroutines 2 --csv - --html -", 2, "--csv and --html both write -"},
 
-		{"report nothing", 2, `must be one of "tour","list","gc","sawtooth","budget" but got "nothing"`},
-		{"report list --nodes 0", 2, "--nodes 0: 1 to "},
-		{"report --high 0", 2, "--high 0 B: "},
-		{"report sawtooth --high 1TiB", 2, "--high 1.00 TiB: "},
-		{"report gc --live 1000TiB", 2, "array of pointers (Go heap, default) may take"},
-		{"report --backend calloc", 2, `--backend must be one of "usual","go","freehold","arena","pool","libc","jemalloc" but`},
-		{"report gc --backend arena", 2, "nothing is left to measure"},
-		{"report --csv x", 2, "--csv is for one story"},
-
-		{"report budget --limits 1MiB", 2, "--limits 1.00 MiB: 64.0 MiB to "},
-		{"report budget --limits 1000TiB", 2, "--limits 1000 TiB: 64.0 MiB to "},
-		{"report budget --shares 50,100", 2, "--shares 100: 1 to 99 are possible"},
-		{"report budget --limits 1GiB --go-live 1GiB", 2, "--go-live 1.00 GiB: 0 B to "},
-		{"report budget --with magic", 2, `--with must be one of "default","limit","budget"`},
-		{"report budget --box paper", 2, `--box must be one of "cgroup","none"`},
+		{"budget --limits 1MiB", 2, "--limits 1.00 MiB: 64.0 MiB to "},
+		{"budget --limits 1000TiB", 2, "--limits 1000 TiB: 64.0 MiB to "},
+		{"budget --shares 50,100", 2, "--shares 100: 1 to 99 are possible"},
+		{"budget --limits 1GiB --go-live 1GiB", 2, "--go-live 1.00 GiB: 0 B to "},
+		{"budget --with magic", 2, `--with must be one of "default","limit","budget"`},
+		{"budget --box paper", 2, `--box must be one of "cgroup","none"`},
 
 		{"gclab --data heap", 2, `--data must be one of "array","nodes","map","strings"`},
 		{"gclab --backend libc", 2, `--backend must be one of "go","flat","freehold"`},
@@ -133,8 +122,7 @@ func (b *broken) Write(p []byte) (int, error) {
 
 // A report that cannot be written is a failure, whatever part of it is lost.
 func TestReportThatCannotBeWritten(t *testing.T) {
-	list := with(tinyReport, "list", "--backend", "go")
-	for _, args := range [][]string{tinyMemtest, with(tinyMemtest, "--csv", "-"), list, with(list, "--html", "-")} {
+	for _, args := range [][]string{tinyMemtest, with(tinyMemtest, "--csv", "-"), with(tinyMemtest, "--html", "-")} {
 		var errs bytes.Buffer
 		code := program().Run(t.Context(), args, cli.Streams{Out: &broken{200}, Err: &errs})
 		if n := strings.Count(errs.String(), errBroken.Error()); code != cli.Failed || n != 1 {

@@ -19,7 +19,7 @@ import (
 // A story is a load on several subjects, and what came out. Each has a file of its own,
 // story_NAME.go, and a place in stories.
 type story struct {
-	name       string // what "report NAME" calls it
+	name       string // what its child is called by
 	title, why string
 	figures    any      // what tables show: a zero value
 	keys       []string // the first columns of CSV
@@ -62,23 +62,17 @@ const (
 
 // settings are the flags that change the measurement.
 type settings struct {
-	Nodes    int
 	Sawtooth load.Sawtooth
 	Live     load.Live
 	Boxes    load.Boxes
 
-	Subjects []string       `json:"-"` // what --backend names
+	Backend  string         `json:"-"` // of the sawtooth
 	LiveRuns []load.LiveRun `json:"-"`
 	Force    bool           `json:"-"` // nothing is refused
 }
 
-// wants reports whether a subject is to be measured, which is one of the usual ones or not.
-func (set settings) wants(name string, usual bool) bool {
-	return usual && slices.Contains(set.Subjects, "usual") || slices.Contains(set.Subjects, name)
-}
-
-// stories are all of them. The last changes the machine for a while, and is told only by name.
-var stories = []*story{&listStory, &liveStory, &sawtoothStory, &budgetStory}
+// stories are all of them.
+var stories = []*story{&liveStory, &sawtoothStory, &budgetStory}
 
 // storyNamed returns the story called name.
 func storyNamed(name string) *story {

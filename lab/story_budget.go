@@ -21,9 +21,6 @@ var budgetStory = story{
 	keys:    []string{"limit", "share_percent", "with", "run", "outcome"},
 	row:     load.BoxOutcome{},
 	trials: func(set settings) (all []*trial) {
-		if !set.wants("freehold", true) {
-			return nil
-		}
 		for _, r := range set.Boxes.All() {
 			all = append(all, &trial{
 				keys:  []string{strconv.FormatInt(int64(r.Limit), 10), strconv.Itoa(r.Share), r.Mode, strconv.Itoa(r.Run)},
@@ -101,4 +98,19 @@ func boxChart(t *trial, o *load.BoxOutcome, seconds float64) report.Chart {
 	}
 	c.Lines = append(c.Lines, report.Line{Name: "container's limit", Color: "jemalloc", Points: []report.Point{{X: 0, Y: limit}, {X: seconds, Y: limit}}})
 	return c
+}
+
+// budgetCommand runs a load in a container's limit.
+type budgetCommand struct {
+	Load load.Boxes `embed:""`
+	outputs
+}
+
+func (b *budgetCommand) Run(ctx context.Context, st cli.Streams) error {
+	if err := b.Load.Check(); err != nil {
+		return err
+	}
+	return tell(ctx, st, b.outputs, settings{Boxes: b.Load}, report.Page{
+		Title: "A memory limit", Lead: "A load on the Go heap and off it, within a limit of memory.",
+	}, &budgetStory)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/freehold-go/freehold/lab/run"
 )
 
-// liveStory is data that stays live, with each setting of the collector. The report tells it of an
-// array, gclab of all data.
+// liveStory is data that stays live, with each setting of the collector.
 var liveStory = story{
 	name:    "gc",
 	title:   "A large live heap",

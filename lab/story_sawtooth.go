@@ -14,8 +14,7 @@ import (
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
-// sawtoothStory is a load that rises and falls on allocators: a short one in the report, and in
-// memtest one for as long as the user likes on one of them.
+// sawtoothStory is a load that rises and falls on an allocator.
 var sawtoothStory = story{
 	name:    "sawtooth",
 	title:   "Memory that comes back",
@@ -24,21 +23,15 @@ var sawtoothStory = story{
 	keys:    []string{"allocator", "sizes", "cycle", "start_rss"},
 	row:     load.Tooth{},
 	trials: func(set settings) (all []*trial) {
-		l := set.Sawtooth
-		for _, k := range subject.Freeing() {
-			if !set.wants(k.Name, k.Name == "go" || k.Name == "freehold") {
-				continue
-			}
-			t := &trial{
-				keys: []string{k.Name}, group: fmt.Sprintf("%s, %v to %v", cli.Plural(l.Cycles, "cycle"), l.Low, l.High),
-				name: k.Title, color: k.Name, about: k.About + ".", result: new(load.SawtoothOutcome),
-			}
-			if l.Settle < k.Decay {
-				t.about += fmt.Sprintf(" A settle of %v gives memory no time to go back: the decay is %v.", l.Settle, k.Decay)
-			}
-			all = append(all, t)
+		l, k := set.Sawtooth, subject.Named(set.Backend)
+		t := &trial{
+			keys: []string{k.Name}, group: fmt.Sprintf("%s, %v to %v", cli.Plural(l.Cycles, "cycle"), l.Low, l.High),
+			name: k.Title, color: k.Name, about: k.About + ".", result: new(load.SawtoothOutcome),
 		}
-		return all
+		if l.Settle < k.Decay {
+			t.about += fmt.Sprintf(" A settle of %v gives memory no time to go back: the decay is %v.", l.Settle, k.Decay)
+		}
+		return []*trial{t}
 	},
 	measure: func(_ context.Context, set settings, keys []string, tell run.Writer) (any, error) {
 		a, err := subject.Named(keys[0]).Open(int64(set.Sawtooth.Limit))
@@ -137,7 +130,7 @@ func (m *memtestCommand) plan() (settings, error) {
 	if l.Limit > 0 && m.Backend != "freehold" {
 		err = cli.Usagef("--limit: the allocator %s has no hard limit", m.Backend)
 	}
-	return settings{Sawtooth: l, Subjects: []string{m.Backend}}, err
+	return settings{Sawtooth: l, Backend: m.Backend}, err
 }
 
 func (m *memtestCommand) Run(ctx context.Context, st cli.Streams) error {

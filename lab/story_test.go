@@ -17,38 +17,10 @@ import (
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
-func TestReport(t *testing.T) {
-	out, page := reportOf(t, with(tinyReport, "--backend", strings.Join(subject.Names(subject.Memories), ","))...)
-	wants(t, out, "lab: starting ", "A linked list\n", "A large live heap\n", "Memory that comes back\n", "In short",
-		"2,000 nodes of", "all freed, after Trim", "With 2,000 nodes live, one collection takes ")
-	for _, k := range subject.Memories {
-		had, skipped := strings.Contains(out, k.Title), strings.Contains(out, "skipped: "+k.Name+": ")
-		if !had || skipped && (k.Name == "go" || k.Name == "freehold") {
-			t.Errorf("%s: told %v, skipped %v", k.Name, had, skipped)
-		}
-	}
-	wants(t, page, "<svg", "<table ", "A linked list", "Memory that comes back", "freehold, limit")
-}
-
-func TestReportOfOneStory(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "a.csv")
-	out, _ := reportOf(t, with(tinyReport, "list", "--backend", "freehold", "--csv", file)...)
-	if strings.Contains(out, "libc") || strings.Contains(out, "Memory that comes back") || strings.Contains(out, "Go heap)") {
-		t.Errorf("the report of a list on freehold alone says:\n%s", out)
-	}
-	if rows := rowsIn(t, file); len(rows) != 2 || rows[0][0] != "list" || rows[1][0] != "freehold" {
-		t.Errorf("the rows are %v", rows)
-	}
-	code, out, errs := command(t.Context(), with(tinyReport, "list", "--backend", "freehold", "--html", "-")...)
-	if code != 0 || !strings.HasPrefix(out, "<!doctype html>") || !strings.HasPrefix(errs, "lab: starting 1 measurement, ") {
-		t.Errorf("--html -: exit code %d, output %.40q, errors %q", code, out, errs)
-	}
-}
-
 func TestReportInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := command(ctx, tinyReport...); code != cli.Interrupted || errs != "lab: interrupted\n" {
+	if code, _, errs := command(ctx, tinyMemtest...); code != cli.Interrupted || errs != "lab: interrupted\n" {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 }
@@ -64,7 +36,7 @@ func TestSawtoothWithNothingLive(t *testing.T) {
 }
 
 func TestMemtest(t *testing.T) {
-	for _, name := range subject.Names(subject.Freeing()) {
+	for _, name := range subject.Names() {
 		file := filepath.Join(t.TempDir(), "a.csv")
 		// A file that is there already is replaced as a whole.
 		if err := os.WriteFile(file, bytes.Repeat([]byte("old,"), 10_000), 0o644); err != nil {

@@ -66,7 +66,7 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		Title: "freehold demo", Lead: "The same data on the Go heap and off it, in about half a minute.",
 		Facts: []string{
 			version(), fmt.Sprintf("%s, %s of memory", cli.Plural(runtime.NumCPU(), "processor"), memory()), time.Now().Format("2006-01-02 15:04"),
-			fmt.Sprintf("freehold demo --nodes %d --live %s --high %s, one run in one process; go run ./lab report uses a process for each measurement.",
+			fmt.Sprintf("freehold demo --nodes %d --live %s --high %s, one run in one process; go run ./lab gclab and memtest use a process for each measurement.",
 				d.Nodes, argument(d.Live), argument(d.High)),
 		},
 	}

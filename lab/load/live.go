@@ -5,7 +5,6 @@ package load
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -22,12 +21,6 @@ type Live struct {
 	Workers  int           `default:"${processors}" help:"Goroutines that allocate and compute. Default: GOMAXPROCS."`
 	Array    cli.Size      `default:"8MiB" help:"What a worker allocates at a time."`
 	Reserve  cli.Size      `default:"${reserve}" help:"Memory that must stay available: a run that may take it is refused, one that takes it is stopped. Default: a twentieth of the memory, at least 256MiB."`
-}
-
-// NewLive returns the usual load.
-func NewLive(live cli.Size, d time.Duration) Live {
-	total, _ := sysmem.Memory()
-	return Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: UsualReserve(total)}
 }
 
 // UsualReserve returns how many of total bytes of memory a run leaves free.

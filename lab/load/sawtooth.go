@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -38,15 +37,6 @@ type Sawtooth struct {
 	Settle     time.Duration `default:"2s" help:"Idle time after each fall, for memory to go back; the heap's decay is 1s."`
 	Seed       uint64        `default:"1" help:"Seed of the random sizes and choices."`
 	Limit      cli.Size      `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there. Default: none."`
-}
-
-// NewSawtooth returns the usual load with some bytes at the top.
-func NewSawtooth(high cli.Size, cycles int, settle time.Duration) Sawtooth {
-	l := Sawtooth{Sizes: "both", High: high, Low: high / 16, Cycles: cycles, Goroutines: runtime.GOMAXPROCS(0), Seed: 1, Settle: settle}
-	if l.share(high) < l.Sizes.Max() {
-		l.Goroutines = 1
-	}
-	return l
 }
 
 // share is a goroutine's share of some bytes.

@@ -30,7 +30,7 @@ func open(t *testing.T, name string) *subject.Allocator {
 }
 
 func TestSawtooth(t *testing.T) {
-	for _, name := range subject.Names(subject.Freeing()) {
+	for _, name := range subject.Names() {
 		for _, l := range []Sawtooth{
 			{Sizes: "big", High: 24 << 20, Low: 1 << 20, Cycles: 2, Goroutines: 2, Seed: 1},
 			{Sizes: "small", High: 4 << 20, Low: 64 << 10, Cycles: 3, Goroutines: 3, Seed: 2},

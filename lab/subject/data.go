@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/pool"
 )
 
 // Data is some entries, none at first.
@@ -59,7 +58,7 @@ type flatNode struct {
 var NodeBytes = int64(reflect.TypeFor[goNode]().Size())
 
 // goList is heads lists on the Go heap, a power of two.
-func goList(heads int) (*Data, error) {
+func goList(heads int) *Data {
 	first := make([]*goNode, heads)
 	return onHeap(func(i int) error {
 		head := &first[i&(heads-1)]
@@ -72,7 +71,7 @@ func goList(heads int) (*Data, error) {
 			}
 		}
 		return sum
-	}, func() { clear(first) }), nil
+	}, func() { clear(first) })
 }
 
 // flatList is the same in a slice for n nodes.
@@ -93,33 +92,11 @@ func flatList(heads, n int) *Data {
 	}, func() { all = nil })
 }
 
-// listIn is the same in the memory that open opens.
-func listIn(open func(limit int64) (*Allocator, error)) func(heads int) (*Data, error) {
-	return func(heads int) (*Data, error) {
-		a, err := open(0)
-		if err != nil {
-			return nil, err
-		}
-		d := offList(a, heads, func() (*offNode, error) { return freehold.New[offNode](a) }, func(p *offNode) { freehold.Free(a, p) })
-		if a.FreeAll != nil {
-			d.Free = a.FreeAll
-		}
-		return d, nil
-	}
-}
-
-func poolList(heads int) (*Data, error) {
-	a, err := openFreehold(0)
-	p := pool.New[offNode](a.Allocator, nil)
-	a.Live, a.Bytes = p.Live, func() int64 { return int64(p.Stats().LiveBytes) }
-	return offList(a, heads, p.Get, p.Put), err
-}
-
-// offList is lists whose nodes come from get, zeroed, and go back by put.
-func offList(a *Allocator, heads int, get func() (*offNode, error), put func(*offNode)) *Data {
+// offList is the same in a.
+func offList(a *Allocator, heads int) *Data {
 	first := make([]freehold.Ptr[offNode], heads)
 	return in(a, func(i int) error {
-		p, err := get()
+		p, err := freehold.New[offNode](a)
 		if err != nil {
 			return err
 		}
@@ -138,7 +115,7 @@ func offList(a *Allocator, heads int, get func() (*offNode, error), put func(*of
 		for _, head := range first {
 			for p := head.Get(); p != nil; {
 				next := p.next.Get()
-				put(p)
+				freehold.Free(a, p)
 				p = next
 			}
 		}

@@ -62,9 +62,12 @@ var Shapes = []Shape{
 		}},
 	}},
 	{"nodes", "objects linked by pointers", []Store{
-		{"go", fmt.Sprintf("structs of %d bytes in linked lists, %d at once", NodeBytes, liveLists), 64, func(int) (*Data, error) { return goList(liveLists) }},
+		{"go", fmt.Sprintf("structs of %d bytes in linked lists, %d at once", NodeBytes, liveLists), 64, func(int) (*Data, error) { return goList(liveLists), nil }},
 		{"flat", "the same structs in a slice, linked by indices", NodeBytes, func(n int) (*Data, error) { return flatList(liveLists, n), nil }},
-		{"freehold", "the same structs from freehold.New, linked by freehold.Ptr", 64, func(int) (*Data, error) { return listIn(openFreehold)(liveLists) }},
+		{"freehold", "the same structs from freehold.New, linked by freehold.Ptr", 64, func(int) (*Data, error) {
+			h, err := openFreehold(0)
+			return offList(h, liveLists), err
+		}},
 	}},
 	{"map", "map of strings", []Store{
 		{"go", "map[string]uint64, keys of 16 bytes", 64, func(n int) (*Data, error) {

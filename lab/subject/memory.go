@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/cmalloc"
 	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/run"
@@ -21,56 +20,41 @@ import (
 type Memory struct {
 	Name  string
 	Title string        // in charts and tables
-	About string        // what free and trim mean there; "" if blocks are not freed one by one
+	About string        // what free and trim mean there
 	Decay time.Duration // how long free memory stays before it goes back, 0 if nobody knows
 	// Open returns an allocator. limit is a hard limit in bytes, 0 for none.
 	Open func(limit int64) (*Allocator, error)
-	// List returns linked lists of nodes.
-	List func(heads int) (*Data, error)
 }
 
 // An Allocator is a memory that is open. What it has allocated may be left to the end of the
 // process.
 type Allocator struct {
 	freehold.Allocator
-	Trim    func()       // gives all memory that it can to the operating system, now
-	Live    func() int   // blocks by its own figures, 0 if it has none
-	Bytes   func() int64 // in live blocks, likewise
-	FreeAll func()       // nil if blocks are freed one by one
+	Trim  func()       // gives all memory that it can to the operating system, now
+	Live  func() int   // blocks by its own figures, 0 if it has none
+	Bytes func() int64 // in live blocks, likewise
 }
 
 // Memories are all of them.
 var Memories = []Memory{
 	{
-		Name: "go", Title: "Go heap", Open: openGo, List: goList,
+		Name: "go", Title: "Go heap", Open: openGo,
 		About: "the Go heap: free drops the reference and the collector finds out later; trim is debug.FreeOSMemory",
 	},
 	{
-		Name: "freehold", Title: "freehold", Open: openFreehold, List: listIn(openFreehold),
+		Name: "freehold", Title: "freehold", Open: openFreehold,
 		About: "freehold.Heap: free returns a block at once, Trim gives free pages back without waiting for the decay",
 		Decay: time.Second, // the default of HeapOptions
 	},
-	{Name: "arena", Title: "arena", Open: openArena, List: listIn(openArena)},
-	{Name: "pool", Title: "pool", List: poolList},
 	{
-		Name: "libc", Title: "libc", Open: openC("libc"), List: listIn(openC("libc")),
+		Name: "libc", Title: "libc", Open: openC("libc"),
 		About: "the C library's malloc, through cgo: free returns a block at once, trim is malloc_trim where there is one",
 	},
 	{
-		Name: "jemalloc", Title: "jemalloc", Open: openC("jemalloc"), List: listIn(openC("jemalloc")),
+		Name: "jemalloc", Title: "jemalloc", Open: openC("jemalloc"),
 		About: "jemalloc, through cgo: free returns a block at once, trim purges all arenas; it looks at its decay when it is called, or in the background with MALLOC_CONF=background_thread:true",
 		Decay: 10 * time.Second, // jemalloc's default
 	},
-}
-
-// Freeing are those that free blocks one by one.
-func Freeing() (all []Memory) {
-	for _, m := range Memories {
-		if m.About != "" {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // Named returns the memory called name, which is one of them.
@@ -78,8 +62,9 @@ func Named(name string) Memory {
 	return Memories[slices.IndexFunc(Memories, func(m Memory) bool { return m.Name == name })]
 }
 
-func Names(all []Memory) (names []string) {
-	for _, m := range all {
+// Names are the names of all memories.
+func Names() (names []string) {
+	for _, m := range Memories {
 		names = append(names, m.Name)
 	}
 	return names
@@ -90,13 +75,6 @@ func openFreehold(limit int64) (*Allocator, error) {
 	return &Allocator{
 		Allocator: h, Trim: h.Trim, Live: func() int { return int(h.Stats().Live) }, Bytes: func() int64 { return int64(h.Stats().LiveBytes) },
 	}, nil
-}
-
-func openArena(limit int64) (*Allocator, error) {
-	a, err := openFreehold(limit)
-	region := arena.New(a.Allocator, nil)
-	a.Allocator, a.FreeAll = region, region.Close
-	return a, err
 }
 
 type goHeap struct{}

@@ -56,21 +56,6 @@ func check(t *testing.T, d *Data, n, skipped int, offHeap bool) bool {
 	return sum == SumOf(n)
 }
 
-func TestLists(t *testing.T) {
-	for _, m := range Memories {
-		d, err := m.List(1)
-		if errors.As(err, new(run.UnavailableError)) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !check(t, d, 10_000, -1, m.Name != "go") {
-			t.Errorf("%s: the sum is wrong", m.Name)
-		}
-	}
-}
-
 // Every entry that was put is found, whatever their number, and missing ones are noticed.
 func TestDataHoldsItsEntries(t *testing.T) {
 	for _, s := range Shapes {
