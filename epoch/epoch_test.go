@@ -314,15 +314,6 @@ func BenchmarkTwoAdds(b *testing.B) {
 	}
 }
 
-func BenchmarkAdvancePassed(b *testing.B) {
-	var d Domain
-	b.ReportAllocs()
-	for range b.N {
-		d.Enter().Leave()
-		d.Advance().Passed()
-	}
-}
-
 // TestLateReaderJoinsNoEndedEpoch: between a reader's two loads of the current epoch,
 // the epoch may end and pass. The reader must notice, and leave no guard in it.
 func TestLateReaderJoinsNoEndedEpoch(t *testing.T) {

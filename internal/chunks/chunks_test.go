@@ -37,11 +37,3 @@ func TestLargeIndexes(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkLocate(b *testing.B) {
-	i := uint(0)
-	for b.Loop() {
-		c, at := Locate(i&(1<<20-1), 6)
-		i += c + at | 1
-	}
-}
