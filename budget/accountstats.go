@@ -34,7 +34,7 @@ type AccountStats struct {
 	Problem string // message of the last panic, or ""
 }
 
-// Stats returns the account's figures. It costs some microseconds, as Heap.Stats does.
+// Stats returns the account's figures. It costs as much as Heap.Stats.
 func (a *Account) Stats() AccountStats {
 	a.node.MustBeMade("Account.Stats")
 	own, f := a.h.Stats(), a.node.Figures()

@@ -19,14 +19,6 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// request is what Alloc was asked for, on its way through the slow paths.
-type request struct {
-	size, align int
-	zero        bool
-	counts      bool // the block counts down to the next watched block
-	due         bool // result: the countdown ended with this block, so package watch may watch it
-}
-
 // allocSlow is Alloc after the leaf has failed.
 func (h *Heap) allocSlow(size, align int, zero bool) ([]byte, error) {
 	r := request{size: size, align: align, zero: zero, counts: true}

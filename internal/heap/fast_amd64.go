@@ -10,7 +10,6 @@
 package heap
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
@@ -18,10 +17,6 @@ import (
 	"github.com/freehold-go/freehold/internal/small"
 	"github.com/freehold-go/freehold/internal/watch"
 )
-
-// idle and counting have the functions of fast_amd64.s. In counting, alloc and malloc count down to
-// the next watched block. In idle they do not.
-var idle, counting functions
 
 // slow has the functions to which the assembly jumps if it cannot finish.
 var slow functions
@@ -31,20 +26,8 @@ func init() {
 }
 
 // inAssembly returns the functions in assembly, or those in Go if these may not run.
-func inAssembly(inGo functions) functions {
-	idle, counting = pin.Assembly(inGo, code()), pin.Assembly(inGo, countingCode())
-	return idle
-}
-
-// countInAssembly switches the countdown of the fast paths on or off. Only the addresses of the
-// code differ, so other goroutines may call Fast.Alloc and Fast.Malloc meanwhile.
-func countInAssembly(on bool) {
-	to := &idle
-	if on {
-		to = &counting
-	}
-	atomic.StoreUintptr(&Fast.Alloc[0], closureOf(to.alloc)[0])
-	atomic.StoreUintptr(&Fast.Malloc[0], closureOf(to.malloc)[0])
+func inAssembly(inGo functions) (idle, counting functions) {
+	return pin.Assembly(inGo, code()), pin.Assembly(inGo, countingCode())
 }
 
 // cleared has the function to which the assembly jumps to clear a block of more than 64 bytes.

@@ -24,10 +24,11 @@
 //
 // Each file uses only the files below it:
 //
-//	engine.go                          what package watch calls
 //	heap.go                            Init and Close
+//	engine.go                          what package watch calls
 //	pointers.go                        C's interface
-//	leaf.go, fast_amd64.go, .s         fast paths: caches and statuses, no lock
+//	leaf.go                            fast paths: caches and statuses, no lock
+//	fast_amd64.go, .s                  the same in assembly
 //	alloc.go                           slow paths of Alloc, Free and Resize
 //	large.go                           large blocks
 //	scavenge.go, walk.go               ticks, Trim; visits to every block

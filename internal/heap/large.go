@@ -27,6 +27,14 @@ import (
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
+// request is what Alloc was asked for, on its way through the slow paths.
+type request struct {
+	size, align int
+	zero        bool
+	counts      bool // the block counts down to the next watched block
+	due         bool // result: the countdown ended with this block, so package watch may watch it
+}
+
 // tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The fast path
 // may have failed because the countdown ended, or for a block to be cleared, although the cache has
 // a run. So tryLarge asks the cache again.

@@ -12,6 +12,7 @@
 package heap
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
@@ -83,7 +84,11 @@ var inGo struct {
 	runFunctions
 }
 
-// Fast has the functions in use: assembly where it runs, or else inGo. Each is a closure. A func
+// idle and counting have the functions in assembly where it runs, or else those of inGo. In counting,
+// alloc and malloc count down to the next watched block. In idle, the assembly does not.
+var idle, counting functions
+
+// Fast has the functions in use: those of idle, or of counting while blocks are chosen. Each is a closure. A func
 // value is the address of a closure, here a constant, so its call loads one word less than the call
 // of a func variable. Package freehold makes func values of Fast itself, so that its methods are
 // inlined. Their receiver is its own Heap, whose first field is this package's.
@@ -107,13 +112,24 @@ func init() {
 		allocRun: pin.Unpinned(allocRunLeaf, allocRunLeaf, allocRunPinned),
 		freeRun:  pin.Unpinned(freeRunLeaf, freeRunLeaf, freeRunPinned),
 	}
-	f := inAssembly(inGo.functions)
-	Fast.Alloc, Fast.Malloc = closureOf(f.alloc), closureOf(f.malloc)
-	Fast.Free, Fast.FreePointer = closureOf(f.free), closureOf(f.freePointer)
-	watch.OnChange(func(counting bool) {
-		countInAssembly(counting)
+	idle, counting = inAssembly(inGo.functions)
+	Fast.Alloc, Fast.Malloc = closureOf(idle.alloc), closureOf(idle.malloc)
+	Fast.Free, Fast.FreePointer = closureOf(idle.free), closureOf(idle.freePointer)
+	watch.OnChange(func(counts bool) {
+		countDown(counts)
 		EachOpen(func(h *Heap) { h.restartCountdowns() })
 	})
+}
+
+// countDown makes Fast.Alloc and Fast.Malloc those of counting or of idle. Only the addresses of the
+// code differ, so other goroutines may call them meanwhile.
+func countDown(counts bool) {
+	to := &idle
+	if counts {
+		to = &counting
+	}
+	atomic.StoreUintptr(&Fast.Alloc[0], closureOf(to.alloc)[0])
+	atomic.StoreUintptr(&Fast.Malloc[0], closureOf(to.malloc)[0])
 }
 
 // allocLeaf returns a slice in three results, which use the same registers. It does not make the

@@ -1,8 +1,12 @@
-// Stats: the figures of a heap, in jemalloc's terms.
+// Stats: the figures of a heap, in jemalloc's terms, and the last figures of closed heaps.
 
 package heap
 
 import (
+	"slices"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
+	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
 )
@@ -162,4 +166,38 @@ const (
 // cachesHoldMuch reports whether a drain would free much: more than this part of the live bytes.
 func (n counts) cachesHoldMuch(share int) bool {
 	return n.cached+n.emptySpans > max(minHoard, n.live/share)
+}
+
+// KeepsClosed reports whether Close keeps a heap's last figures. FREEHOLD_DEBUG=stats sets it.
+var KeepsClosed = mode.On("stats")
+
+// mostClosed bounds the closed heaps whose figures are kept.
+const mostClosed = 1000
+
+// closed has the last figures of closed heaps. It has a leaf lock, because Close takes it while it
+// holds Scavenging.
+var closed struct {
+	mu    lockrank.Mutex[lockrank.Leaf]
+	stats []Stats // of at most mostClosed heaps, without their classes
+	more  int     // closed heaps whose figures were not kept
+}
+
+// keepClosed keeps the figures of a heap that is about to close.
+func keepClosed(st Stats) {
+	closed.mu.Lock()
+	defer closed.mu.Unlock()
+	if len(closed.stats) == mostClosed {
+		closed.more++
+		return
+	}
+	st.Classes = nil
+	closed.stats = append(closed.stats, st)
+}
+
+// Closed returns the figures of closed heaps right before their Close, in the order of their
+// Closes, and the number of further closed heaps, whose figures were not kept: see KeepsClosed.
+func Closed() (all []Stats, more int) {
+	closed.mu.Lock()
+	defer closed.mu.Unlock()
+	return slices.Clone(closed.stats), closed.more
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // central has the spans of one class of one heap. mu guards its fields, its spans and the bits of
@@ -310,6 +311,43 @@ func (c *central) release(h *Heap, s *Span) {
 	c.setHoles(s, 0)
 	c.bury(h, s)
 	h.pages.FreeRun(&s.Span)
+}
+
+// markLiveAgain finds the blocks whose bit says free and whose status says live, and clears their
+// bits. Each of them was freed twice and then allocated from its second entry. markLiveAgain reads
+// no status of a block that is not free in s, because other goroutines write those. c.mu is held.
+func (c *central) markLiveAgain(s *Span) {
+	// Four statuses at a time: FreeZero and FreeDirty differ in the lowest bit only.
+	const allFree = FreeZero | FreeZero<<16 | FreeZero<<32 | FreeZero<<48
+	blocks := classes[c.class].blocks
+	before := s.out
+	for i := uintptr(0); i < blocks; i += 4 {
+		in := *s.free.Word(i / 64) >> (i % 64) & 15
+		if in == 0 || in == 15 && *(*uint64)(vm.Pointer(s.statusOf(i)))&allFree == allFree {
+			continue
+		}
+		for j := i; in != 0; j, in = j+1, in>>1 {
+			if in&1 != 0 && *StatusAt(s.statusOf(j)) < FreeZero {
+				s.free.ClearRange(j, 1)
+				s.out++
+				c.setHoles(s, s.holes&^s.systemPages(s.Base+j*s.Size, s.Base+(j+1)*s.Size))
+			}
+		}
+	}
+	c.out += int(s.out - before)
+	if before == 0 && s.out > 0 {
+		c.emptySpans--
+	}
+	if before < uint32(blocks) && s.out == uint32(blocks) {
+		c.remove(s)
+	}
+}
+
+// setHoles sets the holes of s.
+func (c *central) setHoles(s *Span, holes uint32) {
+	c.holes -= s.holeBytes()
+	s.holes = holes
+	c.holes += s.holeBytes()
 }
 
 // close drops the spans without freeing them. The page heap frees their memory.

@@ -3,8 +3,6 @@
 package small
 
 import (
-	"math/bits"
-
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -70,25 +68,6 @@ func (c *central) punchSpan(s *Span) {
 			c.purged += uint64(c.holes - before)
 		}
 	}
-}
-
-// setHoles sets the holes of s.
-func (c *central) setHoles(s *Span, holes uint32) {
-	c.holes -= s.holeBytes()
-	s.holes = holes
-	c.holes += s.holeBytes()
-}
-
-// holeBytes returns the bytes of the holes of s.
-func (s *Span) holeBytes() int { return bits.OnesCount32(s.holes) * int(vm.PageBytes()) }
-
-// systemPages returns the bits in Span.holes of the system pages that overlap [from, to), a part of
-// s. A span has at most 32 system pages.
-func (s *Span) systemPages(from, to uintptr) uint32 {
-	os := vm.PageBytes()
-	base := s.Base &^ (os - 1)
-	first, end := (from-base)/os, (to-base+os-1)/os
-	return uint32(1<<end - uint64(1)<<first)
 }
 
 // replaceStatuses sets the statuses of the blocks [from, to) that equal old to new. The blocks are

@@ -42,6 +42,7 @@
 package small
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -155,6 +156,18 @@ func (h *Heap) SetSize(class uint8, b []byte, size int) bool {
 	}
 	*StatusAt(e.Status) = uint16(size)
 	return true
+}
+
+// holeBytes returns the bytes of the holes of s.
+func (s *Span) holeBytes() int { return bits.OnesCount32(s.holes) * int(vm.PageBytes()) }
+
+// systemPages returns the bits in Span.holes of the system pages that overlap [from, to), a part of
+// s. A span has at most 32 system pages.
+func (s *Span) systemPages(from, to uintptr) uint32 {
+	os := vm.PageBytes()
+	base := s.Base &^ (os - 1)
+	first, end := (from-base)/os, (to-base+os-1)/os
+	return uint32(1<<end - uint64(1)<<first)
 }
 
 // Status returns the address of the status of the block that contains addr. s is a block run that
