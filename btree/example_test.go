@@ -33,6 +33,39 @@ func ExampleMap() {
 	// the last one: 20260104 43
 }
 
+// Two maps are merged by a cursor of each.
+func ExampleMap_Cursor() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	old, new := btree.New[int, float64](heap, nil), btree.New[int, float64](heap, nil)
+	defer old.Close()
+	defer new.Close()
+	for day := range 4 {
+		_, _ = old.Put(2*day, 40), new.Put(3*day, 43)
+	}
+
+	a, b := old.Cursor(), new.Cursor()
+	moreA, moreB := a.Seek(2), b.Seek(2)
+	for moreA || moreB {
+		if moreA && (!moreB || a.Key() < b.Key()) {
+			fmt.Println(a.Key(), *a.Value())
+			moreA = a.Next()
+			continue
+		}
+		fmt.Println(b.Key(), *b.Value())
+		if moreA && a.Key() == b.Key() {
+			moreA = a.Next() // the new price replaces the old one
+		}
+		moreB = b.Next()
+	}
+	// Output:
+	// 2 40
+	// 3 43
+	// 4 40
+	// 6 43
+	// 9 43
+}
+
 // The keys are copied: they may come from a buffer that is used again.
 func ExampleNew_strings() {
 	heap := freehold.NewHeap(nil)

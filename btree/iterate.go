@@ -47,9 +47,8 @@ func (m *Map[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 func (m *Map[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("Backward")
-		if n := m.last(); n != nil {
-			m.descend(n, n.count, yield)
-		}
+		n, i := m.end()
+		m.descend(n, i, yield)
 	}
 }
 
@@ -81,6 +80,14 @@ func (m *Map[K, V]) seekBehind(k K) (n *node, i int) {
 	n, i, found := m.search.find(m, k)
 	if found {
 		i++
+	}
+	return n, i
+}
+
+// end returns the place behind the last key. n is nil if the map is empty.
+func (m *Map[K, V]) end() (n *node, i int) {
+	if n = m.last(); n != nil {
+		i = n.count
 	}
 	return n, i
 }

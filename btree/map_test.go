@@ -386,3 +386,38 @@ func TestCompareWithoutAnOrder(t *testing.T) {
 	}
 	m.Close()
 }
+
+func TestCursorWithoutAKey(t *testing.T) {
+	m := New[string, int](alloctest.New(t), nil)
+	c := m.Cursor()
+	check := func(moves ...bool) {
+		t.Helper()
+		if slices.Contains(moves, true) {
+			t.Error("a cursor of an empty map moves to a key")
+		}
+		mustPanic(t, "freehold: btree.Cursor.Key: the cursor is at no key", func() { c.Key() })
+		mustPanic(t, "freehold: btree.Cursor.Value: the cursor is at no key", func() { c.Value() })
+	}
+	check()
+	check(c.Next(), c.Next(), c.Prev(), c.Prev(), c.First(), c.Last(), c.Seek(""))
+	_ = m.Put("", 7)
+	if c.Next() || !c.Prev() || c.Key() != "" || *c.Value() != 7 || c.Prev() || c.Prev() || !c.Next() {
+		t.Error("the cursor does not find the key of no bytes")
+	}
+	m.Clear()
+	if c.Key() != "" || c.Value() != nil || c.Next() {
+		t.Error("the cursor has lost its key")
+	}
+	_ = m.Put("a", 1)
+	c.First()
+	m.Close()
+	if c.Key() != "a" {
+		t.Error("the cursor has no key after Close")
+	}
+	for call, f := range map[string]func(){
+		"Map.Cursor": func() { m.Cursor() }, "Cursor.Seek": func() { c.Seek("") }, "Cursor.First": func() { c.First() }, "Cursor.Last": func() { c.Last() },
+		"Cursor.Next": func() { c.Next() }, "Cursor.Prev": func() { c.Prev() }, "": func() { c.Value() },
+	} {
+		mustPanic(t, call, f)
+	}
+}

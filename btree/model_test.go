@@ -59,7 +59,7 @@ func newModel[K any, V comparable](t testing.TB, k kind[K, V], parent freehold.A
 func (m *model[K, V]) run(prog []byte) {
 	for ; len(prog) >= 4; prog = prog[4:] {
 		op, x, n := prog[0], (int(prog[1])<<8|int(prog[2]))%m.kind.keys, int(prog[3])
-		m.step(op%17, x, n)
+		m.step(op%18, x, n)
 		m.same()
 	}
 	m.m.Close()
@@ -111,6 +111,8 @@ func (m *model[K, V]) step(op byte, x, n int) {
 		}
 	case 15:
 		m.get(x)
+	case 17:
+		m.cursor(x, n)
 	case 16: // until few are left, from one end
 		for len(m.entries) > n {
 			at := 0
@@ -398,6 +400,52 @@ func (m *model[K, V]) change(at, seen, n int) {
 		m.deleteRange(max(at-n, 0), min(at+n%5, m.kind.keys-1))
 	case 3:
 		m.put(at) // which changes only its value
+	}
+}
+
+// cursor moves a cursor in all ways while entries are put and deleted. at is the key that it must be
+// at, or one beside all keys.
+func (m *model[K, V]) cursor(x, n int) {
+	c, at := m.m.Cursor(), -1
+	for step := range 50 {
+		i, found := m.find(at)
+		next := i
+		if found {
+			next++
+		}
+		var ok bool
+		switch r := step*step + n; {
+		case step == 0 || r%7 == 0:
+			ok, i = c.Seek(m.kind.key(x)), 0
+			i, _ = m.find(x)
+		case r%11 == 0:
+			ok, i = c.First(), 0
+		case r%13 == 0:
+			ok, i = c.Last(), len(m.entries)-1
+		case r%3 == 0:
+			ok, i = c.Prev(), i-1
+		default:
+			ok, i = c.Next(), next
+		}
+		if want := i >= 0 && i < len(m.entries); ok != want {
+			m.t.Fatalf("the cursor moves from key %d: %t, want %t", at, ok, want)
+		}
+		switch {
+		case ok:
+			at = m.entries[i].key
+			if k := c.Key(); m.kind.compare(k, m.kind.key(at)) != 0 || *c.Value() != m.kind.value(m.entries[i].value) {
+				m.t.Fatalf("the cursor is not at key %d with value %d", at, m.entries[i].value)
+			}
+			m.change(at, step, n)
+			i, found = m.find(at)
+			if v := c.Value(); (v != nil) != found || found && *v != m.kind.value(m.entries[i].value) || m.kind.compare(c.Key(), m.kind.key(at)) != 0 {
+				m.t.Fatalf("the cursor is not at key %d after a change", at)
+			}
+		case i < 0:
+			at = -1
+		default:
+			at = m.kind.keys
+		}
 	}
 }
 
