@@ -71,14 +71,15 @@ const (
 	ghostPrice = 4   // new keys for each ghost that goes to main
 	mostCredit = 200 // new keys
 
-	meanShift = 10 // the mean size is of about 1<<meanShift new items
+	meanItems = 2048 // new items whose mean size is measured, a power of two
 )
 
 // A policy is the state of a shard's policy. The lock of the shard guards it.
 type policy struct {
 	credit   int    // new keys since a ghost went to main, minus ghostPrice for each before
-	sizes    uint64 // sum of the sizes of new items, older ones counted less
-	items    uint64 // how many they are
+	items    uint64 // new items, older ones counted less
+	sum      uint64 // of their sizes
+	mean     uint64 // of their sizes, when items was a power of two
 	hand     uint32 // the next bucket whose ghosts age
 	progress int    // of the hand on its way to the next bucket
 }
@@ -117,7 +118,7 @@ func (s *shard) admit(w *write, old pinned, size int) (main bool, hits int) {
 	default:
 		return false, 0
 	}
-	return true, s.bonus(size)
+	return true, p.bonus(size)
 }
 
 // rankOf returns the queue and the hits of slot w, for a snapshot.
@@ -130,27 +131,39 @@ func (s *shard) readmit(rank uint16, size int) (main bool, hits int) {
 	return w.main(), w.hits()
 }
 
-// measure counts a new item.
+// measure counts a new item in the mean size.
 func (p *policy) measure(size int) {
-	if p.items>>meanShift > 0 {
-		p.sizes -= p.sizes >> meanShift
-		p.items--
-	}
-	p.sizes += uint64(size)
 	p.items++
+	p.sum += uint64(size)
+	if p.items&(p.items-1) != 0 && p.items < meanItems { // at 1, 2, 4 and so on, and at the end
+		return
+	}
+	p.mean = p.sum / p.items
+	if p.items == meanItems {
+		p.items, p.sum = meanItems/2, p.sum/2
+	}
 }
 
 // weight returns the weight of an item, rounded, from -3 to 2.
-func (s *shard) weight(size int) int {
-	mean := max(s.policy.sizes/max(s.policy.items, 1), 1)
-	if n := uint64(size); n >= mean {
-		return min(bits.Len64(n/mean)/2, 2) // 1 from 2, 2 from 8 times the mean on
+func (p *policy) weight(size int) int {
+	n, mean := uint64(size), p.mean
+	switch {
+	case n >= 8*mean:
+		return 2
+	case n >= 2*mean:
+		return 1
+	case 2*n > mean:
+		return 0
+	case 8*n > mean:
+		return -1
+	case 32*n > mean:
+		return -2
 	}
-	return -min(bits.Len64(mean/uint64(size))/2, 3)
+	return -3
 }
 
 // bonus returns the hits that an item gets when it goes to main.
-func (s *shard) bonus(size int) int { return max(-s.weight(size), 0) }
+func (p *policy) bonus(size int) int { return max(-p.weight(size), 0) }
 
 // onHit returns slot w after a hit of its item.
 func onHit(w slot) slot {
@@ -212,7 +225,7 @@ func (s *shard) victims() (v victims) {
 func (s *shard) stays(r rule, w slot, size int) (main bool, hits int, ok bool) {
 	weight := 0
 	if r.weighs {
-		weight = s.weight(size)
+		weight = s.policy.weight(size)
 	}
 	if r.promotes {
 		return true, max(-weight, 0), w.hits() >= r.needs+weight
@@ -258,11 +271,16 @@ func (s *shard) addGhost(h uint64) {
 	b.Note = old<<ghostShift | (b.Note<<ghostBits|ghostOf(h))&allGhosts
 }
 
-// ageGhosts moves the hand. A ghost is forgotten when the hand passes it for the second time. So
-// the hand passes all buckets three times while two times ghostPercent of the items are evicted.
+// ageGhosts moves the hand, unless the buckets have room for fewer ghosts than it leaves. A ghost is
+// forgotten when the hand passes it for the second time. So the hand passes all buckets three times
+// while two times ghostPercent of the items are evicted.
 func (s *shard) ageGhosts() {
 	p, n := &s.policy, s.index.Buckets()
-	round := max(s.index.Len()*ghostPercent*2/3/100, 1) // evictions
+	most := s.index.Len() * ghostPercent / 100
+	if int(n)*maxGhosts <= most {
+		return
+	}
+	round := max(most*2/3, 1) // evictions
 	for p.progress += int(n); p.progress >= round; p.progress -= round {
 		if p.hand++; p.hand >= n {
 			p.hand = 0

@@ -116,16 +116,34 @@ func TestAged(t *testing.T) {
 
 // TestWeight: half the binary logarithm of the size in means, rounded.
 func TestWeight(t *testing.T) {
-	s := shard{policy: policy{sizes: 10_000, items: 10}}
+	p := policy{mean: 1000}
 	for size, want := range map[int]int{
 		1000: 0, 1999: 0, 2000: 1, 7999: 1, 8000: 2, 1 << 30: 2,
 		501: 0, 500: -1, 126: -1, 125: -2, 32: -2, 31: -3, 1: -3,
 	} {
-		if got := s.weight(size); got != want {
+		if got := p.weight(size); got != want {
 			t.Errorf("size %d: %d, want %d", size, got, want)
 		}
 	}
-	if w := (&shard{}).weight(100); w != 2 {
-		t.Errorf("%d without a mean", w)
+}
+
+// TestMean: the mean size is that of the first items, and follows a change of sizes.
+func TestMean(t *testing.T) {
+	var p policy
+	for i, step := range []struct {
+		items, size int
+		least, most uint64
+	}{
+		{1, 100, 100, 100},
+		{3, 1000, 775, 775},
+		{10 * meanItems, 1000, 990, 1000},
+		{10 * meanItems, 100, 100, 110},
+	} {
+		for range step.items {
+			p.measure(step.size)
+		}
+		if p.mean < step.least || p.mean > step.most {
+			t.Errorf("step %d: %d, want %d to %d", i, p.mean, step.least, step.most)
+		}
 	}
 }
