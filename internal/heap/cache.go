@@ -153,9 +153,7 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 // empty returns the blocks of a cache that was taken from its slot to the spans, and its kept runs
 // to the page heap.
 func (t *caches) flush(c *cache) {
-	slot := t.enter()
-	t.Leave(slot)
-	t.small.Flush(&c.Magazines, slot)
+	t.small.Flush(&c.Magazines)
 	for _, at := range c.runs.stacks {
 		t.pages.FreeRuns(at)
 	}

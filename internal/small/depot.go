@@ -290,7 +290,7 @@ func (d *depot) keep(h *Heap, m *magazine) {
 		d.length.Store(d.stocked.n)
 		d.noteExtra(h, before)
 		if int(d.empty.n) > d.mostEmpty(h) {
-			d.freeMagazine(h, d.empty.pop())
+			h.freeMagazine(d.class, d.empty.pop())
 		}
 	default:
 		d.flush(h, m)
@@ -441,12 +441,12 @@ func (d *depot) discard(h *Heap, m *magazine) {
 	if int(d.empty.n) < d.mostEmpty(h) {
 		d.empty.push(m)
 	} else {
-		d.freeMagazine(h, m)
+		h.freeMagazine(d.class, m)
 	}
 }
 
-func (d *depot) freeMagazine(h *Heap, m *magazine) {
-	h.pages.FreeObject(m.addr(), classes[d.class].magazineBytes())
+func (h *Heap) freeMagazine(class uint8, m *magazine) {
+	h.pages.FreeObject(m.addr(), classes[class].magazineBytes())
 }
 
 // tick flushes the magazines that no cache has taken since the last tick. It reports whether a
@@ -467,7 +467,7 @@ func (d *depot) clear(h *Heap) {
 		d.flush(h, m)
 	}
 	for m := d.empty.pop(); m != nil; m = d.empty.pop() {
-		d.freeMagazine(h, m)
+		h.freeMagazine(d.class, m)
 	}
 	d.used = false
 }

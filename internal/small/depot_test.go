@@ -86,7 +86,7 @@ func testMagazines(t *testing.T, m *machine, most int) {
 		}
 	}
 	for _, p := range m.processors {
-		m.Flush(p.cache, 0)
+		m.Flush(p.cache)
 		few("Flush")
 	}
 	m.check(t)
@@ -325,7 +325,7 @@ func TestDrainsAndCountsLockAllDepots(t *testing.T) {
 			p := newHomes(t, 4)
 			m := p.m
 			p.burst(t, 6, 0, 2) // so nothing is in the last home
-			m.Flush(p.cache, 0)
+			m.Flush(p.cache)
 			m.depot(class64, 3).mu.Lock()
 			done := make(chan bool, 1)
 			go func() { tt.call(m); done <- true }()
@@ -429,7 +429,7 @@ func TestTicksReturnWhatNobodyTakes(t *testing.T) {
 		if !m.Tick() || had == 0 || d.stocked.n != had {
 			t.Errorf("%d magazines, and %d after a tick in which the class moved blocks", had, d.stocked.n)
 		}
-		m.Flush(p.cache, 0)
+		m.Flush(p.cache)
 		p.free(p.alloc(t, 64)) // takes a magazine from the depot, and leaves the others there
 		if !m.Tick() || d.stocked.n != 0 {
 			t.Errorf("%d magazines after a tick in which none of them was taken", d.stocked.n)

@@ -94,22 +94,17 @@ func (h *Heap) MapID() uint64 { return h.mapID }
 // has the number.
 func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
 
-// Flush returns the blocks in c to their spans, and clears c. A drain has taken c out of its slot.
-// The empty magazines go to the depots of slot's home, or are freed.
-func (h *Heap) Flush(c *Magazines, slot int) {
+// Flush returns the blocks in c to their spans, frees the magazines, and clears c. A drain has taken
+// c out of its slot.
+func (h *Heap) Flush(c *Magazines) {
 	for i := range c.tops {
 		class := uint8(i)
-		m := c.loaded(class)
-		if m == nil {
-			continue
+		for _, m := range [...]*magazine{c.loaded(class), c.spare(class)} {
+			if m != nil {
+				h.central[class].restore(h, m.entries(m.n))
+				h.freeMagazine(class, m)
+			}
 		}
-		d := h.depot(class, h.homeOf(slot))
-		d.mu.Lock()
-		d.flush(h, m)
-		if spare := c.spare(class); spare != nil {
-			d.flush(h, spare)
-		}
-		d.mu.Unlock()
 	}
 	c.Clear()
 }

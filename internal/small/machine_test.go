@@ -90,7 +90,7 @@ func (m *machine) check(t testing.TB) {
 // flush returns the blocks of all caches to their spans.
 func (m *machine) flush() {
 	for _, p := range m.processors {
-		m.Flush(p.cache, p.slot)
+		m.Flush(p.cache)
 	}
 }
 
