@@ -19,7 +19,8 @@ type (
 	Scavenging struct{} // of a heap's pages; held while one goroutine returns memory to the system
 	Counting   struct{} // of a heap; held while blocks are where Stats does not look
 	Guards     struct{} // of a heap's guarded blocks
-	Depot      struct{} // of a class and a home; those of all homes may be held at once
+	Homes      struct{} // of a heap; held while the Depots of all homes are, and while a home is added
+	Depot      struct{} // of a class and a home
 	Central    struct{} // of a size class
 	Caches     struct{} // of a pin.Table; held while entries are added and removed
 	Pages      struct{} // of a heap

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"unsafe"
 )
 
 var order = []any{
-	Running{}, Relief{}, Budget{}, Settings{}, Registry{}, Scavenging{}, Counting{}, Guards{}, Depot{},
-	Central{}, Caches{}, Pages{}, Records{}, Space{}, Ledger{}, Leaf{},
+	Running{}, Relief{}, Budget{}, Settings{}, Registry{}, Scavenging{}, Counting{}, Guards{}, Homes{},
+	Depot{}, Central{}, Caches{}, Pages{}, Records{}, Space{}, Ledger{}, Leaf{},
 }
 
 // Mutex is a sync.Mutex with a rank. Lock panics if the goroutine holds a Mutex of the same or a
@@ -19,7 +18,7 @@ var order = []any{
 type Mutex[Rank any] struct{ sync.Mutex }
 
 func (m *Mutex[Rank]) Lock() {
-	mustComeAfter(m, *new(Rank))
+	mustComeAfter(*new(Rank))
 	m.Mutex.Lock()
 	take(m, *new(Rank))
 }
@@ -50,7 +49,7 @@ type lock struct{ mutex, rank any }
 // g returns the address of the goroutine's g.
 func g() uintptr
 
-func mustComeAfter(mutex, rank any) {
+func mustComeAfter(rank any) {
 	held.mu.Lock()
 	defer held.mu.Unlock()
 	locks := held.by[g()]
@@ -59,8 +58,8 @@ func mustComeAfter(mutex, rank any) {
 		if last.rank == any(Records{}) && rank == any(Pages{}) {
 			return // the Pages of the records' own memory
 		}
-		if depot, ok := mutex.(*Mutex[Depot]); ok && last.rank == rank && uintptr(unsafe.Pointer(depot)) > uintptr(unsafe.Pointer(last.mutex.(*Mutex[Depot]))) {
-			return // the Depots of all homes, in order
+		if rank == any(Depot{}) && last.rank == rank && slices.ContainsFunc(locks, func(l lock) bool { return l.rank == any(Homes{}) }) {
+			return // the Depots of all homes
 		}
 	}
 	for _, l := range locks {

@@ -12,6 +12,7 @@ import (
 func TestOrderOfLocks(t *testing.T) {
 	var (
 		central, another Mutex[Central]
+		homes            Mutex[Homes]
 		depots           [2]Mutex[Depot]
 		pages, below     Mutex[Pages]
 		records          Mutex[Records]
@@ -24,9 +25,11 @@ func TestOrderOfLocks(t *testing.T) {
 	}{
 		{nil, &leaf, ""},
 		{[]sync.Locker{&central, &pages, &records}, &leaf, ""},
-		{[]sync.Locker{&pages, &records}, &below, ""}, // those of the records
-		{[]sync.Locker{&depots[0]}, &depots[1], ""},   // in the order of homes
-		{[]sync.Locker{&depots[1]}, &depots[0], "lockrank: lockrank.Depot is taken under lockrank.Depot"},
+		{[]sync.Locker{&pages, &records}, &below, ""},       // those of the records
+		{[]sync.Locker{&homes, &depots[0]}, &depots[1], ""}, // those of all homes
+		{[]sync.Locker{&depots[0]}, &depots[1], "lockrank: lockrank.Depot is taken under lockrank.Depot"},
+		{[]sync.Locker{&homes, &depots[0], &central}, &depots[1], "lockrank: lockrank.Depot is taken under lockrank.Depot"},
+		{[]sync.Locker{&depots[0]}, &homes, "lockrank: lockrank.Homes is taken under lockrank.Depot"},
 		{[]sync.Locker{&pages}, &central, "lockrank: lockrank.Central is taken under lockrank.Pages"},
 		{[]sync.Locker{&central, &leaf}, &pages, "lockrank: lockrank.Pages is taken under lockrank.Leaf"},
 		{[]sync.Locker{&central}, &another, "lockrank: lockrank.Central is taken under lockrank.Central"},

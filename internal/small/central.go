@@ -31,9 +31,9 @@ import (
 type central struct {
 	mu         lockrank.Mutex[lockrank.Central]
 	class      uint8
-	used       bool       // blocks have moved since punch began
-	rested     bool       // the last punch was complete, and no block has moved since
-	partial    []spanList // by home
+	used       bool // blocks have moved since punch began
+	rested     bool // the last punch was complete, and no block has moved since
+	homes      homes
 	spans      int
 	emptySpans int  // spans in which all blocks are free
 	released   uint // spans freed so far
@@ -56,16 +56,19 @@ type spanList struct {
 	n atomic.Int32 // spans, for readers without mu
 }
 
+// partial returns the partial spans of a home that was added.
+func (c *central) partial(home int) *spanList { return &c.homes[home].Load().partial[c.class] }
+
 // push puts s at the front of its home's list.
 func (c *central) push(s *Span) {
-	l := &c.partial[s.home]
+	l := c.partial(int(s.home))
 	l.Push(&s.Span)
 	l.n.Add(1)
 }
 
 // remove takes s off its home's list.
 func (c *central) remove(s *Span) {
-	l := &c.partial[s.home]
+	l := c.partial(int(s.home))
 	l.Remove(&s.Span)
 	l.n.Add(-1)
 }
@@ -106,11 +109,11 @@ func (c *central) fill(h *Heap, m *magazine, home, others int) error {
 // ownOrAdopted returns the span from which a home takes its next blocks, or nil. If the home has no
 // partial span, it adopts one of another home that is half free.
 func (c *central) ownOrAdopted(home int) *Span {
-	if at := c.partial[home].Head; at != 0 {
+	if at := c.partial(home).Head; at != 0 {
 		return spanPtr(at)
 	}
-	for i := 1; i < len(c.partial); i++ {
-		at := c.partial[home^i].Tail
+	for x := range c.homes.others(home) {
+		at := x.partial[c.class].Tail
 		if at == 0 {
 			continue
 		}
@@ -126,8 +129,8 @@ func (c *central) ownOrAdopted(home int) *Span {
 
 // foreign returns a partial span of another home, or nil. The span keeps its home.
 func (c *central) foreign(home int) *Span {
-	for i := 1; i < len(c.partial); i++ {
-		if at := c.partial[home^i].Tail; at != 0 {
+	for x := range c.homes.others(home) {
+		if at := x.partial[c.class].Tail; at != 0 {
 			return spanPtr(at)
 		}
 	}
@@ -248,7 +251,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	if c.emptySpans++; c.emptySpans > 1 {
 		c.release(h, s)
 	} else {
-		l := &c.partial[s.home]
+		l := c.partial(int(s.home))
 		l.Remove(&s.Span)
 		l.PushBack(&s.Span)
 	}
@@ -256,8 +259,8 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 
 // shrink frees the empty spans. mu is held.
 func (c *central) shrink(h *Heap) {
-	for i := range c.partial {
-		for at := c.partial[i].Head; at != 0 && c.emptySpans > 0; {
+	for _, x := range c.homes.all {
+		for at := x.partial[c.class].Head; at != 0 && c.emptySpans > 0; {
 			s := spanPtr(at)
 			at = s.Next
 			if s.out == 0 {
@@ -354,6 +357,10 @@ func (c *central) setHoles(s *Span, holes uint32) {
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.partial)
+	for _, x := range c.homes.all {
+		l := &x.partial[c.class]
+		l.List = pages.List{}
+		l.n.Store(0)
+	}
 	c.spans, c.emptySpans, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

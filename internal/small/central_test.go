@@ -12,7 +12,7 @@ import (
 // Blocks are allocated from their span and return to it though there is no memory for a magazine.
 // The span stays its home's.
 func TestBlocksWithoutAMagazine(t *testing.T) {
-	homes(t, 2)
+	withHomes(t, 2)
 	workIn(1)
 	m := newMachine(t, pages.Options{MaxBytes: 4 << 20}, 1)
 	p := m.processors[0]
@@ -100,15 +100,15 @@ func TestOrderOfSpans(t *testing.T) {
 	a, b := full[0], full[1]
 	giveBack(bySpan[a][0])
 	giveBack(bySpan[b][0])
-	if c.partial[0].Head != b.Addr() {
+	if c.partial(0).Head != b.Addr() {
 		t.Error("the span that got a block back last is not the first")
 	}
 	spans := c.spans
 	for _, block := range bySpan[b][1:] {
 		giveBack(block)
 	}
-	if c.spans != spans || c.partial[0].Tail != b.Addr() {
-		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial[0].Tail == b.Addr())
+	if c.spans != spans || c.partial(0).Tail != b.Addr() {
+		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial(0).Tail == b.Addr())
 	}
 	for _, block := range bySpan[a][1:] {
 		giveBack(block)

@@ -38,6 +38,7 @@
 package small
 
 import (
+	"iter"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
@@ -93,16 +94,65 @@ type depot struct {
 	allocs, frees uint64 // calls of AllocFromDepot, and of FreeToDepot with a live block
 }
 
-// depots has the depots of one home, by class. With words of 64 bits each fills a cache line.
-type depots [NumClasses]depot
-
 const _ = 64 - unsafe.Sizeof(depot{})
 
-// depot returns a home's depot of the class.
-func (h *Heap) depot(class uint8, home int) *depot { return &h.depots[home][class] }
+// home has the depots and the partial spans of a home, by class. With words of 64 bits each depot
+// fills a cache line.
+type home struct {
+	depots  [NumClasses]depot
+	partial [NumClasses]spanList
+}
+
+// homes has the homes of a heap. A home has 7 KB, so each is nil until a processor of it needs a
+// depot. Once added it stays.
+type homes []atomic.Pointer[home]
+
+// all yields the homes that were added, with their numbers.
+func (all homes) all(yield func(i int, x *home) bool) {
+	for i := range all {
+		if x := all[i].Load(); x != nil && !yield(i, x) {
+			return
+		}
+	}
+}
+
+// others yields all but home i. Each home has an order of its own.
+func (all homes) others(i int) iter.Seq[*home] {
+	return func(yield func(x *home) bool) {
+		for j := 1; j < len(all); j++ {
+			if x := all[i^j].Load(); x != nil && !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// depot returns a home's depot of the class. It adds the home if need be. The caller holds no depot.
+func (h *Heap) depot(class uint8, i int) *depot {
+	x := h.homes[i].Load()
+	if x == nil {
+		x = h.addHome(i)
+	}
+	return &x.depots[class]
+}
+
+// addHome adds a home, unless another goroutine has done so.
+func (h *Heap) addHome(i int) *home {
+	h.adding.Lock()
+	defer h.adding.Unlock()
+	if x := h.homes[i].Load(); x != nil {
+		return x
+	}
+	x := &home{}
+	for class := range x.depots {
+		x.depots[class].class = uint8(class)
+	}
+	h.homes[i].Store(x)
+	return x
+}
 
 // homeOf returns the home of a slot.
-func (h *Heap) homeOf(slot int) int { return slotNumber(slot) & (len(h.depots) - 1) }
+func (h *Heap) homeOf(slot int) int { return slotNumber(slot) & (len(h.homes) - 1) }
 
 // look returns the number of stocked magazines, without mu.
 func (d *depot) look() int32 {
@@ -123,17 +173,19 @@ func (d *depot) lock() {
 // onDepot, if set, is called before each look, and before each lock by a cache. For tests.
 var onDepot func(d *depot, lock bool)
 
-// lockDepots locks all depots of a class.
+// lockDepots locks all depots of a class. No home is added until unlockDepots.
 func (h *Heap) lockDepots(class uint8) {
-	for i := range h.depots {
-		h.depots[i][class].mu.Lock()
+	h.adding.Lock()
+	for _, x := range h.homes.all {
+		x.depots[class].mu.Lock()
 	}
 }
 
 func (h *Heap) unlockDepots(class uint8) {
-	for i := range h.depots {
-		h.depots[i][class].mu.Unlock()
+	for _, x := range h.homes.all {
+		x.depots[class].mu.Unlock()
 	}
+	h.adding.Unlock()
 }
 
 // Slots are the places of the caches. A goroutine may use a slot's cache from Hold to Leave. It
@@ -203,7 +255,7 @@ func (d *depot) exchange(h *Heap, in Slots, m *magazine) {
 		m = c.exchange(d.class, m)
 	}
 	in.Leave(slot)
-	if m != nil && len(h.depots) > 1 {
+	if m != nil && len(h.homes) > 1 {
 		m = d.sendHome(h, m, h.homeOf(slot))
 	}
 	d.keep(h, m)
@@ -234,8 +286,12 @@ func (d *depot) sendHome(h *Heap, m *magazine, home int) *magazine {
 	case own*2 > samples || samples == 0:
 		return m
 	case own*2 < samples:
-		to := h.depot(d.class, other&(len(h.depots)-1))               // a freed span's home may be any number
-		if to == d || to.look() > d.stocked.n/4 || !to.mu.TryLock() { // no Lock: lockDepots has an order
+		x := h.homes[other&(len(h.homes)-1)].Load() // a freed span's home may be any number
+		if x == nil {
+			return m
+		}
+		to := &x.depots[d.class]
+		if to == d || to.look() > d.stocked.n/4 || !to.mu.TryLock() { // no Lock: lockDepots may wait for d
 			return m
 		}
 		defer to.mu.Unlock()
@@ -350,7 +406,7 @@ func (h *Heap) hasExtra() bool {
 
 // homeShare returns a home's share of n, rounded up.
 func (h *Heap) homeShare(n int) int {
-	return (n + len(h.depots) - 1) >> bits.Len(uint(len(h.depots)-1))
+	return (n + len(h.homes) - 1) >> bits.Len(uint(len(h.homes)-1))
 }
 
 // fetch takes a magazine with at least one free block for a slot, from the depot d, whose lock it
@@ -361,17 +417,17 @@ func (h *Heap) fetch(class uint8, slot int) (d *depot, m *magazine, err error) {
 	home := h.homeOf(slot)
 	own, others := h.depot(class, home), 0
 	own.lock()
-	if own.stocked.n == 0 && h.central[class].partial[home].n.Load() == 0 {
-		for i := 1; i < len(h.depots); i++ {
-			others += int(h.depot(class, home^i).look())
+	if own.stocked.n == 0 && h.central[class].partial(home).n.Load() == 0 {
+		for x := range h.homes.others(home) {
+			others += int(x.depots[class].look())
 		}
 	}
 	if m, err = own.popOrFill(h, home, others); m != nil || others == 0 {
 		return own, m, err
 	}
 	own.mu.Unlock()
-	for i := 1; i < len(h.depots); i++ {
-		d := h.depot(class, home^i)
+	for x := range h.homes.others(home) {
+		d := &x.depots[class]
 		if d.look() == 0 {
 			continue
 		}

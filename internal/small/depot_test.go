@@ -16,8 +16,8 @@ var class64 uint8
 
 func init() { class64 = ClassFor(64, 1) } // after that of class.go
 
-// homes gives the machines of a test n homes. The exchanges that follow are of home 0.
-func homes(t testing.TB, n int) {
+// withHomes gives the machines of a test n homes. The exchanges that follow are of home 0.
+func withHomes(t testing.TB, n int) {
 	t.Cleanup(SetHomes(n, func(int) int { return 0 }))
 }
 
@@ -26,7 +26,7 @@ func workIn(home int) { slotNumber = func(int) int { return home } }
 
 // newHomes returns the only processor of a machine with n homes.
 func newHomes(t testing.TB, n int) *processor {
-	homes(t, n)
+	withHomes(t, n)
 	return newProcessor(t)
 }
 
@@ -49,7 +49,7 @@ func TestMagazinesAreBounded(t *testing.T) {
 	for _, n := range []int{1, 4} {
 		for limit, most := range map[int]int{0: 128, 64 << 20: max(leastStocked, 8)} { // 8 KiB each
 			t.Run(fmt.Sprintf("homes=%d/limit=%d", n, limit), func(t *testing.T) {
-				homes(t, n)
+				withHomes(t, n)
 				testMagazines(t, newMachine(t, pages.Options{MaxBytes: limit}, most+leastEmpty+1), most)
 			})
 		}
@@ -59,7 +59,7 @@ func TestMagazinesAreBounded(t *testing.T) {
 func testMagazines(t *testing.T, m *machine, most int) {
 	few := func(when string) {
 		t.Helper()
-		if stocked, empty := m.magazines(class64); stocked+empty > most+max(leastEmpty, len(m.depots)) {
+		if stocked, empty := m.magazines(class64); stocked+empty > most+max(leastEmpty, len(m.homes)) {
 			t.Fatalf("%s: %d magazines with blocks, and %d without", when, stocked, empty)
 		}
 	}
@@ -105,7 +105,7 @@ func TestMostStocked(t *testing.T) {
 		{1, 0, 1024, 32}, {4, 0, 1024, 32}, // 1 MiB of blocks
 		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 4096, 2}, {8, 16 << 20, 1024, 1}, // leastStocked, rounded up for each home
 	} {
-		homes(t, tt.homes)
+		withHomes(t, tt.homes)
 		if got := newMachine(t, pages.Options{MaxBytes: tt.limit}, 0).mostStocked(ClassFor(tt.size, 1)); got != tt.most {
 			t.Errorf("%+v: %d", tt, got)
 		}
@@ -188,7 +188,7 @@ func TestBlocksComeFromOtherHomes(t *testing.T) {
 
 // A home that would add a span takes blocks from other homes' depots if there is no memory for it.
 func TestDepotsServeIfThereIsNoMemory(t *testing.T) {
-	homes(t, 2)
+	withHomes(t, 2)
 	m := newMachine(t, pages.Options{}, 2)
 	workIn(1)
 	var live [][]byte
@@ -223,14 +223,14 @@ func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 		{0, 384, 7, 0, 1}, // 128 blocks are a 32nd
 		{64 << 20, 384, 7, 0, 0},
 	} {
-		homes(t, 2)
+		withHomes(t, 2)
 		p := newMachine(t, pages.Options{MaxBytes: tt.limit}, 1).processors[0]
 		c := &p.m.central[class64]
 		for range tt.live + 512*tt.spans {
 			p.alloc(t, 64)
 		}
 		before := c.spans
-		s := spanPtr(c.partial[0].Head)
+		s := spanPtr(c.partial(0).Head)
 		workIn(1)
 		p.m.flush()
 		b := p.alloc(t, 64)
@@ -381,9 +381,40 @@ func TestDepotsHaveCacheLines(t *testing.T) {
 		t.Skip("depots are smaller with words of 32 bits")
 	}
 	for n := 1; n <= 64; n *= 2 {
-		homes(t, n)
-		if m := newMachine(t, pages.Options{}, 0); unsafe.Sizeof(depot{}) != 64 || uintptr(unsafe.Pointer(&m.depots[0]))%64 != 0 {
-			t.Errorf("%d homes: depots of %d bytes begin at %p", n, unsafe.Sizeof(depot{}), &m.depots[0])
+		withHomes(t, n)
+		if d := newMachine(t, pages.Options{}, 0).depot(0, n-1); unsafe.Sizeof(*d) != 64 || uintptr(unsafe.Pointer(d))%64 != 0 {
+			t.Errorf("%d homes: depots of %d bytes begin at %p", n, unsafe.Sizeof(*d), d)
+		}
+	}
+}
+
+// A home takes memory once a processor of it has used a depot. Ticks, drains and counts add none.
+func TestHomesAreAddedOnUse(t *testing.T) {
+	if size := unsafe.Sizeof(home{}); size > 7<<10 {
+		t.Errorf("a home has %d bytes", size)
+	}
+	withHomes(t, 64)
+	m := newMachine(t, pages.Options{}, 2)
+	for i, p := range m.processors {
+		workIn(7 * i)
+		var live [][]byte
+		for range 1000 {
+			live = append(live, p.alloc(t, 64))
+		}
+		for _, b := range live {
+			p.free(b)
+		}
+		workIn(20)
+		m.Tick()
+		m.trim()
+		m.Holding(class64, 0)
+		m.check(t)
+		n := 0
+		for range m.homes.all {
+			n++
+		}
+		if n != i+1 {
+			t.Errorf("%d homes after %d processors", n, i+1)
 		}
 	}
 }

@@ -44,6 +44,7 @@ package small
 import (
 	"sync/atomic"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
@@ -53,7 +54,8 @@ type Heap struct {
 	mapID   uint64 // the heap's number in page words, shifted to its place there
 	limbo   limbo
 	extra   atomic.Int64 // bytes of the depots: see depot.extra
-	depots  []depots     // by home
+	homes   homes
+	adding  lockrank.Mutex[lockrank.Homes] // held while a home is added, or all depots of a class are locked
 	central [NumClasses]central
 }
 
@@ -61,13 +63,10 @@ type Heap struct {
 func (h *Heap) Init(p *pages.Heap) {
 	h.pages = p
 	h.mapID = newMapID()
-	h.depots = make([]depots, numHomes())
+	h.homes = make(homes, numHomes())
 	for i := range h.central {
 		h.central[i].class = uint8(i)
-		h.central[i].partial = make([]spanList, len(h.depots))
-		for j := range h.depots {
-			h.depots[j][i].class = uint8(i)
-		}
+		h.central[i].homes = h.homes
 	}
 }
 
@@ -76,8 +75,8 @@ func (h *Heap) Close() {
 	for i := range h.central {
 		class := uint8(i)
 		h.lockDepots(class)
-		for j := range h.depots {
-			h.depots[j][class].forget()
+		for _, x := range h.homes.all {
+			x.depots[class].forget()
 		}
 		h.central[i].close()
 		h.unlockDepots(class)
@@ -122,8 +121,8 @@ func (h *Heap) Shrink() {
 func (h *Heap) shrink(class uint8, drained bool) {
 	h.lockDepots(class)
 	defer h.unlockDepots(class)
-	for i := range h.depots {
-		h.depots[i][class].clear(h)
+	for _, x := range h.homes.all {
+		x.depots[class].clear(h)
 	}
 	c := &h.central[class]
 	c.mu.Lock()
@@ -149,8 +148,8 @@ func (h *Heap) Tick() (busy bool) {
 
 // tick is Tick for one class.
 func (h *Heap) tick(class uint8) (used bool) {
-	for i := range h.depots {
-		used = h.depots[i][class].tick(h) || used
+	for _, x := range h.homes.all {
+		used = x.depots[class].tick(h) || used
 	}
 	c := &h.central[class]
 	c.mu.Lock()
@@ -179,8 +178,8 @@ type Holding struct {
 func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	h.lockDepots(class)
 	defer h.unlockDepots(class)
-	for i := range h.depots {
-		d := &h.depots[i][class]
+	for _, x := range h.homes.all {
+		d := &x.depots[class]
 		cached += int(d.stocked.blocks)
 		n.Allocs += d.allocs
 		n.Frees += d.frees
@@ -200,9 +199,9 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 //
 //go:norace
 func (h *Heap) Calls() (n uint64) {
-	for i := range h.depots {
-		for j := range h.depots[i] {
-			d := &h.depots[i][j]
+	for _, x := range h.homes.all {
+		for i := range x.depots {
+			d := &x.depots[i]
 			n += d.allocs + d.frees
 		}
 	}

@@ -23,10 +23,12 @@ func (c *central) punch(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = false
-	at, list := uintptr(0), 0
+	at, home := uintptr(0), 0
 	next := func() {
-		for ; at == 0 && list < len(c.partial); list++ {
-			at = c.partial[list].Head
+		for ; at == 0 && home < len(c.homes); home++ {
+			if x := c.homes[home].Load(); x != nil {
+				at = x.partial[c.class].Head
+			}
 		}
 	}
 	if vm.HolesReadZero && !h.pages.HugePages {

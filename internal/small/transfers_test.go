@@ -117,6 +117,16 @@ func (s *simulation) free(p int, b []byte) {
 	s.live -= len(b)
 }
 
+// depotAddr returns an address for a depot that is the same in each run.
+func (s *simulation) depotAddr(d *depot) uintptr {
+	for i, x := range s.m.homes.all {
+		if d == &x.depots[d.class] {
+			return 1<<47 + uintptr(i*NumClasses+int(d.class))*lineBytes
+		}
+	}
+	panic("no depot of the machine")
+}
+
 func (s *simulation) access(p int, kind lineKind, addr uintptr, write bool) {
 	if s.lines.access(p, addr, write) {
 		s.transfers[kind]++
@@ -129,7 +139,7 @@ func (s *simulation) observe(p int, class uint8, f func()) {
 	transfers := s.all()
 	locked := &pressure{}
 	onDepot = func(at *depot, lock bool) {
-		s.access(p, depotLine, uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(&s.m.depots[0]))+1<<47, lock)
+		s.access(p, depotLine, s.depotAddr(at), lock)
 		if lock {
 			if locked = s.locks[at]; locked == nil {
 				locked = &pressure{}

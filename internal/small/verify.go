@@ -41,9 +41,9 @@ func (h *Heap) Verify(object func(size uintptr), watched func(addr uintptr) (siz
 
 // magazines returns the numbers of magazines in the depots of the class, with blocks and without.
 func (h *Heap) magazines(class uint8) (stocked, empty int) {
-	for i := range h.depots {
-		stocked += int(h.depots[i][class].stocked.n)
-		empty += int(h.depots[i][class].empty.n)
+	for _, x := range h.homes.all {
+		stocked += int(x.depots[class].stocked.n)
+		empty += int(x.depots[class].empty.n)
 	}
 	return stocked, empty
 }
@@ -86,7 +86,7 @@ func (v *Verification) Run(s *Span) error {
 	if err := v.h.verifySpan(s, s.class); err != nil {
 		return err
 	}
-	if on := v.h.central[s.class].partial[s.home].Contains(&s.Span); on != partial {
+	if on := v.h.central[s.class].partial(int(s.home)).Contains(&s.Span); on != partial {
 		return fmt.Errorf("span %#x with %d of %d blocks out: on the list: %v", s.Base, s.out, class.blocks, on)
 	}
 	for i := range class.blocks {
@@ -152,8 +152,8 @@ func (v *Verification) End() error {
 			return fmt.Errorf("class %d counts %+v, and has %+v", i, got, want)
 		}
 		blocks := 0
-		for j := range h.depots {
-			d := &h.depots[j][i]
+		for _, x := range h.homes.all {
+			d := &x.depots[i]
 			if err := d.verify(h); err != nil {
 				return err
 			}
@@ -175,8 +175,8 @@ func (c *central) verify(h *Heap) error {
 	if c.emptySpans > c.spans {
 		return fmt.Errorf("class %d: %d of %d spans empty", c.class, c.emptySpans, c.spans)
 	}
-	for home := range c.partial {
-		l := &c.partial[home]
+	for home, x := range c.homes.all {
+		l := &x.partial[c.class]
 		if l.Length() != int(l.n.Load()) {
 			return fmt.Errorf("class %d: %d spans at home in %d, counted %d", c.class, l.Length(), home, l.n.Load())
 		}
@@ -196,8 +196,8 @@ func (c *central) verify(h *Heap) error {
 
 // partials returns the number of partial spans.
 func (c *central) partials() (n int) {
-	for i := range c.partial {
-		n += c.partial[i].Length()
+	for _, x := range c.homes.all {
+		n += x.partial[c.class].Length()
 	}
 	return n
 }
