@@ -109,3 +109,23 @@ func TestGrowTakesNoMoreThanPuts(t *testing.T) {
 		}
 	}
 }
+
+// A split makes room for NaNs, although their hashes have other bits at each call.
+func TestSplitOfNaNs(t *testing.T) {
+	m := newCrafted(t)
+	m.hash.kind = otherKeys
+	const n = 100
+	for i := range uint64(n) {
+		putCrafted(t, m, i<<tagShift)
+	}
+	calls := uint64(0)
+	m.hashAt = func(unsafePointer) uint64 {
+		calls++
+		return calls | calls/n<<63 // none of the first n hashes has the bit that divides the table
+	}
+	from, to := m.span(0)
+	if err := m.split(m.tableOf(0), from, to, 0); err != nil {
+		t.Fatal(err)
+	}
+	mustBeWhole(t, m)
+}
