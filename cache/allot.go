@@ -5,12 +5,16 @@
 //	| index | pages | segments with items | limbo | spares | not taken yet    |
 //	                                              |<-- available, reserve -->|
 //
-// Two segments are a reserve for the copies that reclaim.go makes of surviving items. The limit
-// grows and shrinks by loans: see lend.go.
+// Most segments have segmentBytes. An item above 1/fittedShare of that begins a segment of another
+// size: see fit. So spares have many sizes, and take gives those that do not fit to the parent.
+//
+// The bytes of two segments are a reserve for the copies that reclaim.go makes of surviving items.
+// The limit grows and shrinks by loans: see lend.go.
 
 package cache
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
@@ -19,8 +23,17 @@ import (
 
 const (
 	reserveSegments = 2
-	maxLines        = 8        // of an item that a search prefetches
-	returnedShare   = 20       // large items free 1/returnedShare of the bound before a trim
+	maxLines        = 8       // of an item that a search prefetches
+	fittedShare     = 16      // larger items begin segments of sizes that fit
+	runShare        = 8       // such a segment with several items has at most runShare segmentBytes
+	mostRunBytes    = 4 << 20 // and at most this many
+	wholeScore      = 1 << 10
+	aloneBonus      = 16       // of wholeScore
+	restLoss        = 48       // of wholeScore
+	mostMixed       = 8        // see isMixed
+	spareShare      = 8        // a spare may be 1/spareShare larger than an item that is alone
+	sparesLooked    = 8        // by takeFitting
+	returnedShare   = 20       // other sizes free 1/returnedShare of the bound before a trim
 	leastReturned   = 64 << 20 // and at least this many bytes
 	pagesShare      = 8        // Resize empties a shard whose pages exceed 1/pagesShare of its share
 )
@@ -40,16 +53,25 @@ type spot struct {
 }
 
 // allotAvailable returns available memory for an item. It is in the open segment of the item's
-// queue and TTL class, or in a segment of its own if the item is large. It has room for a version
-// if the position is not above w.before.
+// queue and TTL class, or in a new segment. It has room for a version if the position is not above
+// w.before.
 func (s *shard) allotAvailable(w *want) (at spot, ok bool) {
-	n, bytes := s.segmentFor(w)
-	if bytes > 0 {
-		if n, ok = s.take(bytes); !ok {
+	n, f := s.segmentFor(w, s.available())
+	if n == 0 {
+		return s.allotNew(w, f)
+	}
+	return s.allotIn(n, w), true
+}
+
+// allotNew is allotAvailable in a new segment. It prefers a spare segment that loses few bytes more.
+func (s *shard) allotNew(w *want, f fitted) (at spot, ok bool) {
+	n := s.takeFitting(w.size, f)
+	if n == 0 {
+		if n, ok = s.take(f.bytes); !ok {
 			return spot{}, false
 		}
-		s.begin(n, w)
 	}
+	s.begin(n, w, f.alone)
 	return s.allotIn(n, w), true
 }
 
@@ -61,32 +83,103 @@ func (s *shard) allotIn(n uint32, w *want) spot {
 	return at
 }
 
-// segmentFor returns the open segment n with room for an item. If there is none, bytes is the size
-// of the segment to begin.
-func (s *shard) segmentFor(w *want) (n uint32, bytes int) {
-	if s.c.isLarge(w.size) {
-		size := w.size
-		if w.before == abovePositions { // else the new segment's position is the version
-			size += versionBytes
-		}
-		return 0, freehold.GoodSize(s.c.base.Parent, size)
-	}
+// segmentFor returns the open segment n with room for an item. If there is none, n is 0 and f is
+// the segment to begin, of at most the given bytes if the item fits there.
+func (s *shard) segmentFor(w *want, most int) (n uint32, f fitted) {
 	if n = *s.openFor(w); n != 0 {
-		used := s.segs.at(n).used
-		if int(used)+w.size+s.ownVersion(n, used, w).versionBytes() <= s.c.segmentBytes {
-			return n, 0
+		g := s.segs.at(n)
+		if int(g.used)+w.size+s.ownVersion(n, g.used, w).versionBytes() <= int(g.bytes) {
+			return n, fitted{}
 		}
 	}
-	return 0, s.c.segmentBytes
+	size := w.size
+	if w.before == abovePositions { // else the new segment's position is the version
+		size += versionBytes
+	}
+	return 0, s.fit(size, most)
 }
 
-// openFor returns the open segment of an item's queue and TTL class; 0 is none.
-func (s *shard) openFor(w *want) *uint32 {
-	queue := 0
-	if w.main {
-		queue = 1
+// A fitted is a segment to begin. If alone is set, it is for one item. The score is the part of it
+// that is not lost, of wholeScore.
+type fitted struct {
+	bytes int
+	alone bool
+	score int
+}
+
+// fit returns the segment to begin for an item, of at most the given bytes if the item fits there.
+// An item larger than segmentBytes may be alone in its segment. Else the segment has at least half
+// of segmentBytes, and at most runBytes. If sizes are alike, it has room for a whole number of such
+// items. Else it has segmentBytes times 1, 2, 4 or 8, and can replace others of that kind.
+// Of all these fit chooses the one with the highest score. An item that is alone is never copied.
+// So it may lose up to aloneBonus more.
+func (s *shard) fit(size, most int) (f fitted) {
+	c := s.c
+	if size <= c.segmentBytes/fittedShare {
+		return s.scored(size, c.segmentBytes)
 	}
-	return &s.open[queue][classOf(w.seconds)]
+	goodSize := func(bytes int) int { return freehold.GoodSize(c.base.Parent, bytes) }
+	f = s.scored(size, goodSize(size))
+	if size > c.segmentBytes {
+		f.alone, f.score = true, size*wholeScore/f.bytes+aloneBonus
+	}
+	most = min(most, c.runBytes())
+	try := func(bytes int) {
+		if next := s.scored(size, goodSize(bytes)); next.score > f.score && next.bytes <= most {
+			f = next
+		}
+	}
+	if s.isMixed() {
+		for bytes := c.segmentBytes; bytes <= most; bytes *= 2 {
+			if bytes >= size {
+				try(bytes)
+			}
+		}
+		return f
+	}
+	for items := max(c.segmentBytes/2/size, 1) + 1; items*size <= most; items++ {
+		try(items * size)
+	}
+	return f
+}
+
+// scored returns a segment of the given bytes with its score for items of a size. The segment loses
+// bytes at its end, and for its descriptor. While it is open, half of it is empty on average. There
+// may be three such segments, since others are for the main queue and other TTLs.
+func (s *shard) scored(size, bytes int) fitted {
+	end := bytes % size
+	if s.isMixed() {
+		end = size / 2
+	}
+	score := (bytes - end) * wholeScore / (bytes + pageBytes/pageSegments)
+	return fitted{bytes, false, score - bytes*(wholeScore*3/2)/s.share}
+}
+
+// isMixed reports whether the items that begin segments have many sizes. mixes notes one such item.
+func (s *shard) isMixed() bool { return s.mixed >= mostMixed/2 }
+
+func (s *shard) mixes(size int) {
+	if size <= s.c.segmentBytes/fittedShare {
+		return
+	}
+	if last := s.last; size > last+last/fittedShare || size < last-last/fittedShare {
+		s.mixed = min(s.mixed+1, mostMixed)
+	} else {
+		s.mixed = max(s.mixed-1, 0)
+	}
+	s.last = size
+}
+
+// openFor returns the open segment of an item's size, queue and TTL class; 0 is none.
+func (s *shard) openFor(w *want) *uint32 {
+	row := 0
+	if w.main {
+		row++
+	}
+	if s.c.isLarge(w.size) {
+		row += 2
+	}
+	return &s.open[row][classOf(w.seconds)]
 }
 
 // ownVersion returns versioned if an item at a position needs a version of its own, else 0.
@@ -97,14 +190,18 @@ func (s *shard) ownVersion(n, offset uint32, w *want) shape {
 	return versioned
 }
 
-// begin makes the empty segment n the newest. If the item is large, the segment is sealed. Else it
-// replaces the open segment of the item's queue and TTL class.
-func (s *shard) begin(n uint32, w *want) {
-	s.age = s.nextAge()
+// begin makes the empty segment n the newest. If the item is alone, the segment is sealed. Else it
+// replaces the open segment of the item's size, queue and TTL class.
+func (s *shard) begin(n uint32, w *want, alone bool) {
 	g := s.segs.at(n)
-	g.state, g.main, g.age, g.turn = sealed, w.main, s.age, s.age
+	s.mixes(w.size)
+	g.age = s.nextAge()
+	s.age = g.age
+	g.state, g.main, g.alone, g.turn = sealed, w.main, alone, s.age
 	g.expiry.begin(s.c.clock.now(), w.seconds)
-	if !s.c.isLarge(w.size) {
+	if !alone {
+		s.begun = int(g.bytes)
+		s.age += s.agesOf(s.begun) - uint64(len(s.c.shards))
 		at := s.openFor(w)
 		s.seal(*at)
 		*at, g.state = n, open
@@ -114,7 +211,7 @@ func (s *shard) begin(n uint32, w *want) {
 
 // linesOfItems returns the cache lines of a mean item, at most maxLines.
 func (s *shard) linesOfItems() int {
-	taken := s.used - (s.index.Chunks()+len(s.spares))*s.c.segmentBytes
+	taken := s.used - s.index.Chunks()*s.c.segmentBytes - s.spare
 	return min(taken/max(s.index.Len(), 1)/blocks.LineBytes+1, maxLines)
 }
 
@@ -143,20 +240,40 @@ func (s *shard) sealAll() (any bool) {
 
 // available returns the bytes that take can use.
 func (s *shard) available() int {
-	spare := len(s.spares) * s.c.segmentBytes
 	if s.refused != nil {
-		return spare
+		return s.spare
 	}
-	return max(spare+s.limit-s.used, 0)
+	return max(s.spare+s.limit-s.used, 0)
 }
 
-// take returns an empty segment from available memory.
-func (s *shard) take(bytes int) (n uint32, ok bool) {
-	if bytes == s.c.segmentBytes && len(s.spares) > 0 {
-		n = s.spares[len(s.spares)-1]
-		s.spares = s.spares[:len(s.spares)-1]
-		return n, true
+// takeFitting takes the spare segment with the best score for items of a size. It returns 0 if that
+// is below the score of f by more than restLoss. If the item is to be alone, takeFitting takes a
+// segment of its size or up to 1/spareShare larger.
+func (s *shard) takeFitting(size int, f fitted) (n uint32) {
+	best, least := -1, f.score-restLoss
+	for i := len(s.spares) - 1; i >= max(len(s.spares)-sparesLooked, 0); i-- {
+		bytes := int(s.segs.at(s.spares[i]).bytes)
+		switch {
+		case f.alone && bytes >= f.bytes && bytes <= f.bytes+f.bytes/spareShare:
+			return s.takeSpare(i)
+		case bytes == f.bytes:
+			return s.takeSpare(i)
+		case f.alone || bytes > s.c.runBytes():
+		default:
+			if score := s.scored(size, bytes).score; score >= least {
+				best, least = i, score+1
+			}
+		}
 	}
+	if best < 0 {
+		return 0
+	}
+	return s.takeSpare(best)
+}
+
+// take returns an empty segment of the given bytes from the parent, and gives back spare segments
+// if that is necessary.
+func (s *shard) take(bytes int) (n uint32, ok bool) {
 	more := bytes
 	if len(s.segs.unused) == 0 {
 		more += pageBytes
@@ -199,11 +316,6 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 	return n, nil
 }
 
-// hasOwnSize reports whether the size of a segment is not segmentBytes. Most segments of large
-// items have a size of their own. Such a segment is released once it has no item, and is never
-// spare.
-func (s *shard) hasOwnSize(g *segment) bool { return int(g.bytes) != s.c.segmentBytes }
-
 // retire recycles a segment that no slot refers to. If it is pinned, it goes to limbo.
 func (s *shard) retire(n uint32) {
 	s.segs.at(n).state = limbo
@@ -214,16 +326,21 @@ func (s *shard) retire(n uint32) {
 	s.recycle(n)
 }
 
-// recycle makes a segment without items and pins spare, or releases it if it is large.
+// recycle makes a segment without items and pins spare.
 func (s *shard) recycle(n uint32) {
 	g := s.segs.at(n)
-	if s.hasOwnSize(g) {
-		s.release(n)
-		return
-	}
 	g.state = spare
 	s.reset(g)
 	s.spares = append(s.spares, n)
+	s.spare += int(g.bytes)
+}
+
+// takeSpare removes spare i from the list.
+func (s *shard) takeSpare(i int) (n uint32) {
+	n = s.spares[i]
+	s.spares = slices.Delete(s.spares, i, i+1)
+	s.spare -= int(s.segs.at(n).bytes)
+	return n
 }
 
 // retireLimbo recycles the segments in limbo that are no longer pinned. Then it releases spare
@@ -239,18 +356,15 @@ func (s *shard) retireLimbo() {
 	}
 }
 
-func (s *shard) releaseSpare() {
-	n := s.spares[len(s.spares)-1]
-	s.spares = s.spares[:len(s.spares)-1]
-	s.release(n)
-}
+// releaseSpare returns the memory of the spare segment that has been spare for longest.
+func (s *shard) releaseSpare() { s.release(s.takeSpare(0)) }
 
 // release returns the memory of a segment to the parent.
 func (s *shard) release(n uint32) {
 	g := s.segs.at(n)
 	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
 	s.used -= int(g.bytes)
-	if s.hasOwnSize(g) {
+	if int(g.bytes) != s.c.segmentBytes {
 		s.countReturned(int(g.bytes))
 	}
 	g.state = unused
@@ -258,9 +372,9 @@ func (s *shard) release(n uint32) {
 	s.segs.unused = append(s.segs.unused, n)
 }
 
-// countReturned counts the bytes that a large item freed. The parent may keep that memory, and the
-// next large item has another size and often does not fit there. So after enough bytes unlock trims
-// the parent.
+// countReturned counts the bytes of a segment of another size than most. The parent may keep that
+// memory, and the next such segment has another size and often does not fit there. So after enough
+// bytes unlock trims the parent.
 func (s *shard) countReturned(bytes int) {
 	c := s.c
 	if c.trimmer == nil {

@@ -125,7 +125,8 @@ func segmentBytesFor(parent freehold.Allocator, shardBytes int) int {
 }
 
 // Two sizes are stored in another way than most:
-//   - An item above 1/largeShare of a segment is large. It has a segment of its own.
+//   - An item above 1/largeShare of a segment is large. It shares no segment with smaller ones, and
+//     may have one of its own.
 //   - An entry above 1/hugeShare of a shard's share of the bound is huge. Other shards lend room
 //     for it: see lend.go.
 const (
@@ -135,6 +136,11 @@ const (
 
 // isLarge reports whether an item is large. bytes is its size, with its head.
 func (c *Cache) isLarge(bytes int) bool { return bytes > c.largeBytes }
+
+// runBytes returns the largest size of a segment with more than one item.
+func (c *Cache) runBytes() int {
+	return max(min(runShare*c.segmentBytes, mostRunBytes), c.segmentBytes)
+}
 
 // isHuge reports whether an entry is huge. bytes is the size of its key and value together. An
 // entry above MaxEntry is not huge, since it is never stored.

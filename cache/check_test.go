@@ -61,6 +61,11 @@ func (s *shard) check() {
 	})
 	demand(sumLive == s.live && sumUsed == s.filled, "%d live of %d used bytes, counted as %d of %d", sumLive, sumUsed, s.live, s.filled)
 	demand(used == s.used, "%d bytes of the parent, counted as %d", used, s.used)
+	spares := 0
+	for _, n := range s.spares {
+		spares += int(s.segs.at(n).bytes)
+	}
+	demand(spares == s.spare, "%d bytes of spares, counted as %d", spares, s.spare)
 	demand(states[spare] == len(s.spares) && states[limbo] == len(s.limbo), "%v, but %d spares, %d in limbo",
 		states, len(s.spares), len(s.limbo))
 }

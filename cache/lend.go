@@ -100,7 +100,7 @@ func (s *shard) lend(bytes int, evict bool) int {
 	was := s.limit
 	limit := max(was-bytes, s.share/keptShare)
 	if !evict {
-		limit = max(limit, s.used-len(s.spares)*s.c.segmentBytes)
+		limit = max(limit, s.used-s.spare)
 	}
 	if limit < was {
 		s.shrink(limit, Room)

@@ -98,11 +98,11 @@ func TestAllAgainstResize(t *testing.T) {
 // R3 has finished.
 func TestReaderAgainstFreedIndex(t *testing.T) {
 	const made, most, least = 4 << 20, 4 << 20 * resizeShare, 4 << 20 / resizeShare
-	for function, size := range map[string]int{"shrinkIndex": 10, "dropPages": 4000} {
+	for function, size := range map[string]int{"shrinkIndex": 10, "dropPages": 40_900} {
 		t.Run(function, func(t *testing.T) {
 			c := newShared(t, Options{MaxBytes: made})
 			c.Resize(most)
-			keys := min(most/2/size, 40_000)
+			keys := min(most/4*3/size, 40_000)
 			for i := range keys {
 				must(0, c.Set(fmt.Append(nil, i), make([]byte, size)))
 			}

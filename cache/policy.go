@@ -13,7 +13,7 @@
 // are dead or expired, the segment with the most garbage is emptied instead, and all its live items
 // stay.
 //
-// New keys go to main while roomPercent of the shard is free. So a loop over more keys than there
+// New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over more keys than there
 // is room for finds the first of them again, and not the last.
 //
 // The limit for ghosts keeps items in main long enough to be hit. Without it, each key of such a
@@ -112,7 +112,7 @@ func (s *shard) admit(w *write, old pinned, size int) (main bool, hits int) {
 	p.measure(size)
 	p.credit = min(p.credit+1, mostCredit)
 	switch {
-	case s.available()*100 > s.limit*roomPercent:
+	case (s.available()-s.begun)*100 > s.limit*roomPercent:
 	case p.credit >= ghostPrice && s.remembers(w.h):
 		p.credit -= ghostPrice
 	default:

@@ -19,32 +19,42 @@ import (
 const ahead = 4 << 10
 
 // allot returns memory for an item, as allotAvailable does. If no open segment has room, it
-// reclaims segments until a new one fits. Reclaiming copies items that stay, and may open a segment
-// that has room.
+// reclaims segments until a new one fits.
 func (s *shard) allot(w *want) (at spot, ok bool) {
-	n, bytes := s.segmentFor(w)
-	if bytes == 0 {
+	n, f := s.segmentFor(w, s.limit)
+	if n != 0 {
 		return s.allotIn(n, w), true
+	}
+	// A smaller segment may use bytes that are too few for f, instead of reclaiming.
+	if rest := s.available() - s.reserve(); rest > 0 && rest < f.bytes {
+		if _, small := s.segmentFor(w, rest); small.bytes <= rest && small.score >= f.score-restLoss {
+			f = small
+		}
 	}
 	s.refused = nil
 	for range 2 { // again if the parent refuses
-		if !s.makeRoom(bytes) {
+		if !s.makeRoom(f.bytes) {
 			return spot{}, false
 		}
-		if at, ok = s.allotAvailable(w); ok {
+		if n, _ = s.segmentFor(w, 0); n != 0 { // reclaiming has opened it, for copies
+			return s.allotIn(n, w), true
+		}
+		if at, ok = s.allotNew(w, f); ok {
 			return at, true
 		}
 	}
 	return spot{}, false
 }
 
+// reserve returns the bytes that stay available for copies of items.
+func (s *shard) reserve() int { return reserveSegments * s.c.segmentBytes }
+
 // makeRoom reclaims segments until the given bytes and the reserve are available. It reports
 // whether at least the bytes are.
 func (s *shard) makeRoom(bytes int) bool {
 	s.retireLimbo()
 	s.rebalance()
-	reserve := reserveSegments * s.c.segmentBytes
-	for round := 0; s.available() < bytes+reserve; round++ {
+	for round := 0; s.available() < bytes+s.reserve(); round++ {
 		if !s.reclaim(round, Room) {
 			return s.available() >= bytes
 		}
@@ -114,14 +124,14 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason
 }
 
 // keep copies an item to a queue, with the given hits, and reports whether there was memory for the
-// copy. A large item stays where it is, and its segment goes to the end of the queue.
+// copy. An item that is alone stays where it is, and its segment goes to the end of the queue.
 func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	w := slot(at.Load())
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
 	expires := it.expires.Load()
 	left := seconds(max(s.c.clock.left(expires), 0))
-	if s.hasOwnSize(g) {
+	if g.alone {
 		s.age++
 		g.main, g.turn = main, s.age
 		g.expiry.begin(s.c.clock.now(), left)

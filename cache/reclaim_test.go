@@ -32,19 +32,19 @@ func TestExpiredGoFirst(t *testing.T) {
 }
 
 // TestGhosts: a key that is set again after its eviction from the small queue goes to the main
-// queue. An entry with two hits goes there too, and loses its hits. A large entry is not copied for
-// that.
+// queue. An entry with two hits goes there too, and loses its hits. An entry that is alone in its
+// segment is not copied for that.
 func TestGhosts(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	evict := func(n uint64) {
 		for i, before := 0, c.Stats().Evicted; c.Stats().Evicted < before+n; i++ {
-			must(0, c.Set(fmt.Append(nil, before, i), make([]byte, 1000)))
+			must(0, c.Set(fmt.Append(nil, before, i), make([]byte, 2500)))
 		}
 	}
 	evict(1) // the first keys go to main
 	read, large := []byte("read"), []byte("large")
-	must(0, c.Set(read, make([]byte, 1000)))
-	must(0, c.Set(large, make([]byte, c.largeBytes)))
+	must(0, c.Set(read, make([]byte, 2500)))
+	must(0, c.Set(large, make([]byte, c.segmentBytes)))
 	for range maxHits {
 		c.Get(nil, read)
 		c.Get(nil, large)
@@ -52,9 +52,9 @@ func TestGhosts(t *testing.T) {
 	last := ""
 	c.options.OnEvict = func(key []byte, _ Entry, _ Reason) { last = string(key) }
 	copied := c.Stats().Copied
-	evict(200)
+	evict(400)
 	evicted := []byte(last)
-	must(0, c.Set(evicted, make([]byte, 1000)))
+	must(0, c.Set(evicted, make([]byte, 2500)))
 	for _, key := range [][]byte{evicted, read, large} {
 		if w := c.found(key).w; !w.main() || w.hits() != 0 {
 			t.Errorf("%s is in main: %t, with %d hits", key, w.main(), w.hits())

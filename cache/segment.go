@@ -6,7 +6,7 @@
 //
 // An open segment takes new items. A sealed segment takes none. Its items become garbage when they
 // are replaced or deleted. A segment is emptied when no slot refers to it. It is then in limbo
-// until its last reader has unpinned it. A large item has a sealed segment of its own.
+// until its last reader has unpinned it. A large item may have a sealed segment of its own.
 //
 // Each segment has a number. A page describes 64 segments:
 //
@@ -41,6 +41,7 @@
 package cache
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -86,6 +87,7 @@ type segment struct {
 	live  uint32 // bytes of the items that slots refer to
 	state state
 	main  bool // in the main queue, else in the small one
+	alone bool // has one item, which stays where it is
 	expiry
 }
 
@@ -127,14 +129,14 @@ func (s *shard) reset(g *segment) {
 type segments struct {
 	pages      blocks.List
 	offsetBits uint // bits of a place that hold the offset
+	ageBits    uint // bits of a position below the age, without rewrites: see version.go
 	unused     []uint32
 }
 
-func (gs *segments) init(segmentBytes int) {
+func (gs *segments) init(segmentBytes, runBytes int) {
 	gs.pages.Init(pageBytes)
-	for unitBytes<<gs.offsetBits < segmentBytes {
-		gs.offsetBits++
-	}
+	gs.offsetBits = uint(bits.Len(uint(runBytes/unitBytes - 1)))
+	gs.ageBits = uint(bits.Len(uint(segmentBytes/unitBytes - 1)))
 }
 
 // at returns segment n.

@@ -45,8 +45,12 @@ type shard struct {
 	filled  int                // the sum of the segments' used
 	refused error              // the parent's last error; nil at the next request for memory
 	spares  []uint32           // segments without items
+	spare   int                // the bytes of spares
 	limbo   []uint32           // segments that were emptied while readers had them pinned
-	open    [2][classes]uint32 // by queue and TTL class; 0 is none
+	open    [4][classes]uint32 // by size and queue, and by TTL class; 0 is none: see openFor
+	begun   int                // bytes of the newest segment for several items
+	last    int                // the size of the item that began the last segment, and
+	mixed   int                // how often it differed from the one before: see isMixed
 	number  uint64             // its index in the cache's shards
 	age     uint64             // of the newest segment
 	floor   uint64             // the highest version of items without a successor: see version.go
@@ -65,7 +69,7 @@ type counts struct {
 func (s *shard) init(c *Cache, number uint64, limit int) {
 	s.c, s.number, s.share, s.limit = c, number, limit, limit
 	s.index.Init(c.segmentBytes)
-	s.segs.init(c.segmentBytes)
+	s.segs.init(c.segmentBytes, c.runBytes())
 	s.lines.Store(1)
 }
 
@@ -154,13 +158,13 @@ func (s *shard) allotBeside(need *want, old pinned) (at spot, ok bool) {
 	return s.allot(need)
 }
 
-// isAlone reports whether old is an item with an unpinned segment of its own.
+// isAlone reports whether old is alone in an unpinned segment.
 func (s *shard) isAlone(old pinned) bool {
 	if old.at == nil {
 		return false
 	}
 	n, _ := s.segs.split(old.w.place())
-	return s.hasOwnSize(s.segs.at(n)) && !s.segs.isPinned(n)
+	return s.segs.at(n).alone && !s.segs.isPinned(n)
 }
 
 // noMemory returns the parent's error, or ErrOutOfMemory if the parent did not refuse.
@@ -278,7 +282,7 @@ func (s *shard) resize(share int) {
 // shrink changes the limit, and drops entries that no longer fit.
 func (s *shard) shrink(limit int, why Reason) {
 	s.limit = limit
-	for round := 0; s.used-len(s.spares)*s.c.segmentBytes > limit; round++ {
+	for round := 0; s.used-s.spare > limit; round++ {
 		if !s.reclaim(round, why) {
 			break
 		}

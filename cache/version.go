@@ -48,7 +48,9 @@ func keepHighest(v uint64) {
 
 // position returns the version of an item at an offset of segment n before its first rewrite.
 func (s *shard) position(n, offset uint32) uint64 {
-	return (s.segs.at(n).age<<s.segs.offsetBits | uint64(offset/unitBytes)) << rewriteBits
+	units := uint64(offset / unitBytes)
+	age := s.segs.at(n).age + units>>s.segs.ageBits*uint64(len(s.c.shards))
+	return (age<<s.segs.ageBits | units&(1<<s.segs.ageBits-1)) << rewriteBits
 }
 
 // version returns the version of the item that a slot refers to.
@@ -66,8 +68,14 @@ func (s *shard) nextAge() uint64 {
 	return (s.age/n+1)*n + s.number
 }
 
+// agesOf returns by how much the ages of two segments differ at least, if the first has the given
+// bytes. Each segmentBytes of it have an age.
+func (s *shard) agesOf(bytes int) uint64 {
+	return uint64((bytes-1)>>s.segs.ageBits/unitBytes+1) * uint64(len(s.c.shards))
+}
+
 // top returns the last position of the newest age.
-func (s *shard) top() uint64 { return (s.age+1)<<(s.segs.offsetBits+rewriteBits) - 1 }
+func (s *shard) top() uint64 { return (s.age+1)<<(s.segs.ageBits+rewriteBits) - 1 }
 
 // raise makes all later versions of the cache higher than v.
 func (c *Cache) raise(v uint64) {
@@ -118,7 +126,7 @@ func (s *shard) advance(it *item, sh shape, keeps bool) {
 }
 
 // reach raises the top to at least v.
-func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.offsetBits+rewriteBits)) }
+func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.ageBits+rewriteBits)) }
 
 // raiseFloor raises the floor to at least v, the version of an item that left no successor.
 func (s *shard) raiseFloor(v uint64) { s.floor = max(s.floor, v) }

@@ -194,7 +194,7 @@ func TestVersionsOfManyRewrites(t *testing.T) {
 		t.Fatal("it has no version of its own")
 	}
 	last := uint64(0)
-	for range 3 << (c.shards[0].segs.offsetBits + rewriteBits) {
+	for range 3 << (c.shards[0].segs.ageBits + rewriteBits) {
 		if last = must(c.Put([]byte("k"), Entry{Value: []byte("own"), TTL: time.Hour})); last > c.highestVersion() {
 			t.Fatalf("version %d is above %d", last, c.highestVersion())
 		}
