@@ -18,8 +18,8 @@ type loads struct {
 	restored *marks // nil unless a Restore is under way
 }
 
-// marks has the keys of a shard that were written since Restore began. A bit stands for all hashes
-// that are equal in their low bits, so it may also be set by another key.
+// marks has the keys of a shard that were written since Restore began. Hashes with equal low bits
+// share a bit, so another key may have set it.
 type marks struct {
 	restores int // under way
 	cleared  bool

@@ -9,6 +9,7 @@ package servers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,14 +47,20 @@ type load struct {
 }
 
 var loads = []load{
+	{"get, one at a time, 1 connection", 1, 1, 1, "get"},
 	{"get, one at a time", 50, 1, 1, "get"},
 	{"mg, one at a time", 50, 1, 1, "mg"},
 	{"mg, 16 in flight", 8, 16, 1, "mg"},
 	{"mg, 100 in flight", 8, 100, 1, "mg"},
 	{"get of 100 keys", 8, 1, 100, "get"},
 	{"set, 16 in flight", 8, 16, 1, "set"},
+	{"90% set, 16 in flight", 8, 16, 1, mostlySet},
+	{"get, one at a time, 100 connections", 100, 1, 1, "get"},
 	{"get, one at a time, 500 connections", 500, 1, 1, "get"},
 }
+
+// mostlySet is nine sets and then a get, again and again.
+const mostlySet = "90% set"
 
 const (
 	valueBytes = 100
@@ -247,21 +254,31 @@ func (l *load) run(addr string, pid, items int, d time.Duration) (figure, error)
 
 // talk runs the load on one connection until a time, and returns how many keys it asked for.
 func (l *load) talk(c net.Conn, items int, until time.Time) (keys int, err error) {
-	want := l.reply()
-	got := make([]byte, l.inFlight*len(want))
-	var say []byte
-	for time.Now().Before(until) {
+	var say, got []byte
+	for n := 0; time.Now().Before(until); {
 		say = say[:0]
+		size, first, last := 0, "", ""
 		for range l.inFlight {
-			say = l.say(say, items)
+			command := l.command
+			if n++; command == mostlySet {
+				command = "set"
+				if n%10 == 0 {
+					command = "get"
+				}
+			}
+			say = l.say(say, command, items)
+			last = replies(command, l.keys)
+			first = cmp.Or(first, last)
+			size += len(last)
 		}
+		got = slices.Grow(got[:0], size)[:size]
 		if _, err := c.Write(say); err != nil {
 			return keys, err
 		}
 		if _, err := io.ReadFull(c, got); err != nil {
 			return keys, err
 		}
-		if !bytes.Equal(got[:2], want[:2]) || !bytes.HasSuffix(got, want[len(want)-2:]) {
+		if string(got[:2]) != first[:2] || !bytes.HasSuffix(got, []byte(last[len(last)-2:])) {
 			return keys, fmt.Errorf("an unexpected reply: %.80q", got)
 		}
 		keys += l.inFlight * l.keys
@@ -270,12 +287,12 @@ func (l *load) talk(c net.Conn, items int, until time.Time) (keys int, err error
 }
 
 // say appends a command with random keys.
-func (l *load) say(b []byte, items int) []byte {
-	b = append(b, l.command...)
+func (l *load) say(b []byte, command string, items int) []byte {
+	b = append(b, command...)
 	for range l.keys {
 		b = key(append(b, ' '), rand.IntN(items))
 	}
-	switch l.command {
+	switch command {
 	case "mg":
 		b = append(b, " v"...)
 	case "set":
@@ -284,16 +301,25 @@ func (l *load) say(b []byte, items int) []byte {
 	return append(b, "\r\n"...)
 }
 
-// reply returns a reply of the size that a command has.
-func (l *load) reply() []byte {
-	switch l.command {
-	case "mg":
-		return fmt.Appendf(nil, "VA %d\r\n%s\r\n", valueBytes, value)
-	case "set":
-		return []byte("STORED\r\n")
+// Replies of the size that each command's has.
+var (
+	mgReply  = fmt.Sprintf("VA %d\r\n%s\r\n", valueBytes, value)
+	getReply = fmt.Sprintf("VALUE %s 0 %d\r\n%s\r\n", strings.Repeat("k", keyBytes), valueBytes, value)
+	getOne   = getReply + "END\r\n"
+	getMany  = strings.Repeat(getReply, 100) + "END\r\n"
+)
+
+// replies returns a reply to a command of n keys, 1 or 100.
+func replies(command string, n int) string {
+	switch {
+	case command == "mg":
+		return mgReply
+	case command == "set":
+		return "STORED\r\n"
+	case n == 1:
+		return getOne
 	}
-	one := fmt.Sprintf("VALUE %s 0 %d\r\n%s\r\n", strings.Repeat("k", keyBytes), valueBytes, value)
-	return []byte(strings.Repeat(one, l.keys) + "END\r\n")
+	return getMany
 }
 
 // pages returns the resident bytes of a process.

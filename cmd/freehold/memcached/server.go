@@ -57,6 +57,7 @@ type Server struct {
 
 	watchers watchers
 	grants   grants
+	sweeper  sweeper
 	dumping  sync.Mutex // held while keys are listed, since a list pins memory of the cache
 
 	mu         sync.Mutex // guards the following
@@ -153,6 +154,7 @@ func (s *Server) serve(conn net.Conn) {
 		remote: addressOf(conn.RemoteAddr()), local: addressOf(conn.LocalAddr()),
 	}
 	d.wrote.Store(time.Now().UnixNano())
+	d.ready.begin(conn)
 	se := &session{Server: s, conn: d}
 	secret, isTLS := conn.(handshaker)
 	if err := s.enter(se, s.options.MaxConns); err != nil {
@@ -208,7 +210,7 @@ func (s *Server) failedHandshakes() uint64 {
 const handshakeTime = 10 * time.Second
 
 // Shutdown ends each session after it has replied to the commands that it has read. When ctx is
-// done, it closes the connections of the remaining ones. Close the listeners first.
+// done, it ends the reads and writes of the remaining ones. Close the listeners first.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -221,7 +223,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	cut := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.each(func(c net.Conn) { c.Close() })
+		s.each(func(c net.Conn) { c.SetDeadline(past) }) // Close would wait for sessions, and they for mu
 	})
 	defer cut()
 	s.done.Wait()
@@ -344,6 +346,7 @@ type deadlined struct {
 	remote, local string
 	set           time.Time    // when the deadline of writes was set
 	wrote         atomic.Int64 // when the last reply was written, or the connection began, in ns of Unix time
+	ready         ready        // see ready_linux.go
 
 	mu      sync.Mutex // guards the following, and the deadlines
 	closing bool
@@ -383,6 +386,15 @@ func (d *deadlined) isClosing() bool {
 	return d.closing
 }
 
+// mayRead removes a deadline that kick has set, unless close was called.
+func (d *deadlined) mayRead() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closing {
+		d.SetReadDeadline(time.Time{})
+	}
+}
+
 // waitForever removes the deadline of reads, unless close was called.
 func (d *deadlined) waitForever() {
 	d.mu.Lock()
@@ -400,12 +412,26 @@ func (d *deadlined) Read(p []byte) (int, error) {
 		}
 		d.mu.Unlock()
 	}
+	if d.ready.is() {
+		return d.ready.read(p)
+	}
 	return d.Conn.Read(p)
 }
 
-// Write sets a deadline of twice the limit, and a new one when half of it has passed. To set one
-// for each Write would cost as much as a short command.
+// Write sets a deadline of twice the limit if it has to wait, and a new one when half of it has
+// passed. To set one for each Write would cost as much as a short command.
 func (d *deadlined) Write(p []byte) (int, error) {
+	n := 0
+	if d.ready.is() {
+		if n = d.ready.write(p); n == len(p) {
+			return n, nil
+		}
+	}
+	rest, err := d.writeInTime(p[n:])
+	return n + rest, err
+}
+
+func (d *deadlined) writeInTime(p []byte) (int, error) {
 	now := time.Now()
 	d.wrote.Store(now.UnixNano())
 	if now.Sub(d.set) >= d.write {

@@ -80,18 +80,48 @@ var (
 // run serves the client until it leaves or its connection fails.
 func (s *session) run() error {
 	defer s.giveBack()
+	if d, ok := s.conn.(*deadlined); ok {
+		s.serveReady(d)
+	}
 	for s.err == nil {
-		s.fill()
-		s.batch()
-		if s.flush(); s.watcher != nil {
+		if s.watcher != nil {
 			s.watch()
+			break
 		}
+		s.turn()
 	}
 	if s.err == errQuit || s.err == errRefused || s.err == io.EOF {
 		return nil
 	}
 	return s.err
 }
+
+// turn reads once, runs all commands that have arrived, and replies.
+func (s *session) turn() input {
+	found := someInput
+	if s.fill() {
+		found = fullInput
+	}
+	if s.err == errNotReady {
+		s.err = nil
+		return noInput
+	}
+	s.batch()
+	s.flush()
+	return found
+}
+
+// An input is what a read has found.
+type input int
+
+const (
+	noInput   input = iota
+	someInput       // less than the room, so all but perhaps the end of the connection
+	fullInput       // as much as the room
+)
+
+// errNotReady says that a read that does not wait has found no input.
+var errNotReady = errors.New("memcached: no input yet")
 
 // reason returns why the session ended, in the words of watch connevents.
 func (s *session) reason() string {
@@ -109,11 +139,11 @@ func (s *session) reason() string {
 	return "error"
 }
 
-// fill makes room in the buffer and reads once.
-func (s *session) fill() {
+// fill makes room in the buffer and reads once. It reports whether it has filled the room.
+func (s *session) fill() (isFull bool) {
 	if s.memory == nil {
 		if s.memory, s.err = s.options.Heap.Alloc(ownBytes, 1); s.err != nil {
-			return
+			return false
 		}
 		s.own, s.ownOut = s.memory[:bufferBytes:bufferBytes], s.memory[bufferBytes:bufferBytes]
 		s.buf, s.out = s.own, s.ownOut
@@ -128,13 +158,14 @@ func (s *session) fill() {
 	case s.to == len(s.buf): // a long line of keys: its grant includes a reply
 		if most := s.mostCommand(); !s.grow(most, most+replyHead) {
 			s.fail(outOfMemory)
-			return
+			return false
 		}
 	}
 	n, err := s.conn.Read(s.buf[s.to:])
 	s.to += n
 	s.counts[bytesRead].Add(uint64(n))
 	s.err = err
+	return s.to == len(s.buf)
 }
 
 // mostCommand returns the bytes of the longest command: a line with its data block, or a line of

@@ -1,0 +1,165 @@
+// Ready: a session of a TCP connection waits for input without a read in vain.
+//
+// The Read of package net tries the socket before it waits. The first try fails while the client
+// waits for its reply. RawConn.Read calls a function whenever the socket has become readable. One
+// such call lasts as long as the session here, since between two calls net forgets that the socket
+// is readable.
+//
+// epoll tells each arrival once (edge-triggered). So a read that does not fill the buffer has all
+// that has arrived, with one exception: the end of a connection that came together with the last
+// input. A sweep looks for that end after some idle time. The first turns of a session also try to
+// read before they wait, so that the short sessions of scripts end at once.
+
+package memcached
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	tryingTurns = 2 // of a session, which read before they wait
+	sweepTime   = 100 * time.Millisecond
+)
+
+// ready is the part of a connection that serveReady and sweep need.
+type ready struct {
+	raw    syscall.RawConn // nil if package net reads the connection
+	direct bool            // serveReady runs, with fd
+	fd     int
+
+	turns   atomic.Uint64 // twice the turns before the current wait, and 1 if the last has found nothing
+	kicked  atomic.Bool   // the deadline of reads is kick's
+	swept   uint64        // turns at the last sweep; Server.mu guards it
+	checked uint64        // turns at the last look for the end; Server.mu guards it
+}
+
+// begin sets raw for a new connection.
+func (r *ready) begin(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		r.raw, _ = tcp.SyscallConn()
+	}
+}
+
+// is reports whether read and write are for the current call.
+func (r *ready) is() bool { return r.direct }
+
+// read reads without waiting.
+func (r *ready) read(p []byte) (int, error) {
+	for {
+		switch n, err := syscall.Read(r.fd, p); {
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
+			return 0, errNotReady
+		case err != nil:
+			return 0, os.NewSyscallError("read", err)
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+// write writes what it can without waiting. It returns 0 for an error, which the next write meets
+// again.
+func (r *ready) write(p []byte) int {
+	n, _ := syscall.Write(r.fd, p)
+	return max(n, 0)
+}
+
+// serveReady runs the session of a TCP connection until it ends or becomes a watcher.
+func (s *session) serveReady(d *deadlined) {
+	r := &d.ready
+	if r.raw == nil {
+		return
+	}
+	for turns := uint64(0); s.err == nil && s.watcher == nil; {
+		err := r.raw.Read(func(fd uintptr) (done bool) {
+			r.fd, r.direct = int(fd), true
+			found := fullInput
+			for ; s.err == nil && s.watcher == nil && (found == fullInput || found == someInput && turns <= tryingTurns); turns++ {
+				found = s.turn()
+			}
+			r.turns.Store(2*turns + uint64(bit(found == noInput)))
+			s.sweeper.arm(s.Server)
+			return s.err != nil || s.watcher != nil
+		})
+		r.direct = false
+		switch {
+		case err == nil || s.err != nil:
+		case errors.Is(err, os.ErrDeadlineExceeded) && r.kicked.Swap(false):
+			d.mayRead()
+		default:
+			s.err = err
+		}
+	}
+}
+
+// A sweeper runs sweep while there are sessions to look at.
+type sweeper struct{ armed atomic.Bool }
+
+func (w *sweeper) arm(s *Server) {
+	if !w.armed.Load() && w.armed.CompareAndSwap(false, true) {
+		time.AfterFunc(sweepTime, s.sweep)
+	}
+}
+
+// sweep looks for the end of connections that have been idle since the last sweep, and notes when
+// the others were active.
+func (s *Server) sweep() {
+	s.sweeper.armed.Store(false)
+	var idle []*deadlined
+	isActive := false
+	s.mu.Lock()
+	for se := range s.sessions {
+		d, ok := se.conn.(*deadlined)
+		if !ok || d.ready.raw == nil {
+			continue
+		}
+		r, turns := &d.ready, d.ready.turns.Load()
+		switch {
+		case turns != r.swept:
+			r.swept, isActive = turns, true
+			d.wrote.Store(time.Now().UnixNano())
+		case turns != r.checked:
+			r.checked = turns
+			if turns%2 == 0 {
+				idle = append(idle, d)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, d := range idle {
+		if d.ready.hasInput() {
+			d.kick()
+		}
+	}
+	if isActive {
+		s.sweeper.arm(s)
+	}
+}
+
+// hasInput reports whether a read would not wait.
+func (r *ready) hasInput() (has bool) {
+	r.raw.Control(func(fd uintptr) {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		has = err != syscall.EAGAIN && err != syscall.EINTR
+	})
+	return has
+}
+
+// kick makes the session read, unless close was called.
+func (d *deadlined) kick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closing {
+		d.ready.kicked.Store(true)
+		d.SetReadDeadline(past)
+	}
+}

@@ -1,0 +1,94 @@
+package memcached
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+)
+
+// overTCP serves s, and returns a connection of a client with a deadline.
+func overTCP(t *testing.T, s *Server) (*net.TCPConn, *bufio.Reader) {
+	t.Helper()
+	l := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() {
+		l.Close()
+		s.Shutdown(t.Context()) // which is done
+	})
+	go s.Serve(l)
+	conn := freehold.Must(net.Dial("tcp", l.Addr().String()))
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	return conn.(*net.TCPConn), bufio.NewReader(conn)
+}
+
+func say(t *testing.T, conn net.Conn, replies *bufio.Reader, command, want string) {
+	t.Helper()
+	io.WriteString(conn, command)
+	if got, err := replies.ReadString('\n'); got != want {
+		t.Fatalf("%q: %q, %v, want %q", command, got, err, want)
+	}
+}
+
+// A session that has replied waits without a read in vain. The end of a connection that comes
+// together with input is found all the same. The server is held up, so that both come together.
+func TestEndTogetherWithInput(t *testing.T) {
+	s := newServer(t)
+	entered, leave := make(chan bool), make(chan bool)
+	s.options.Admits = func(user, _ []byte) bool {
+		if string(user) == "wait" {
+			entered <- true
+			<-leave
+		}
+		return string(user) == "me"
+	}
+	conn, replies := overTCP(t, s)
+	for range tryingTurns + 3 {
+		say(t, conn, replies, "set x 0 0 4\r\nme x\r\n", "STORED\r\n")
+	}
+	for deadline := time.Now().Add(time.Minute); s.clients()[0].conn.(*deadlined).ready.turns.Load()%2 != 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the session reads before it waits")
+		}
+	}
+	say(t, conn, replies, "mn\r\n", "MN\r\n")
+
+	conn, replies = overTCP(t, s)
+	say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
+	say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
+	say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
+	io.WriteString(conn, "set x 0 0 6\r\nwait x\r\n")
+	<-entered
+	io.WriteString(conn, "get a\r\n")
+	conn.CloseWrite()
+	leave <- true
+	rest, err := io.ReadAll(replies)
+	if want := "CLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\n"; string(rest) != want || err != nil {
+		t.Errorf("%q, %v, want %q and the end", rest, err, want)
+	}
+}
+
+// A session serves on after sweeps and kicks, until it is cut.
+func TestSweeps(t *testing.T) {
+	s := newServer(t)
+	s.options.MaxConns = 10
+	conn, replies := overTCP(t, s)
+	for range 5 {
+		say(t, conn, replies, "mn\r\n", "MN\r\n")
+	}
+	d := s.clients()[0].conn.(*deadlined)
+	s.sweep()
+	s.sweep() // looks for the end
+	say(t, conn, replies, "mn\r\n", "MN\r\n")
+	d.kick()
+	say(t, conn, replies, "mn\r\n", "MN\r\n")
+	d.kick()
+	d.cut()
+	if rest, err := io.ReadAll(replies); len(rest) > 0 || err != nil {
+		t.Errorf("after a cut: %q, %v", rest, err)
+	}
+}
