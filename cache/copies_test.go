@@ -15,16 +15,16 @@ import (
 // showing has each call that shows the value of key "k" to f, and the name in panics.
 var showing = map[string]func(c *Of[string, string], f func(b []byte)){
 	"cache.Cache.View": func(c *Of[string, string], f func(b []byte)) {
-		c.View([]byte("k"), func(e Entry) { f(e.Value) })
+		c.Cache.View([]byte("k"), func(e Entry) { f(e.Value) })
 	},
 	"cache.Cache.Peek": func(c *Of[string, string], f func(b []byte)) {
-		c.Peek([]byte("k"), func(e Entry) { f(e.Value) })
+		c.Cache.Peek([]byte("k"), func(e Entry) { f(e.Value) })
 	},
 	"cache.Cache.GetMany": func(c *Of[string, string], f func(b []byte)) {
-		c.GetMany([][]byte{[]byte("k")}, func(_ int, e Entry) { f(e.Value) })
+		c.Cache.GetMany([][]byte{[]byte("k")}, func(_ int, e Entry) { f(e.Value) })
 	},
 	"cache.Cache.Update": func(c *Of[string, string], f func(b []byte)) {
-		c.Update([]byte("k"), func(e *Entry, _ bool) Change { f(e.Value); return Store })
+		c.Cache.Update([]byte("k"), func(e *Entry, _ bool) Change { f(e.Value); return Store })
 	},
 	"cache.Codec.Decode": func(c *Of[string, string], f func(b []byte)) {
 		c.values.Decode = func(b []byte) (string, error) { f(b); return "", nil }

@@ -7,9 +7,12 @@ import (
 	"time"
 )
 
-// An Entry is a value with its flags, TTL, accesses and version.
-type Entry struct {
-	Value []byte
+// An Entry is a value with its flags, TTL, accesses and version. Its Value is []byte.
+type Entry = EntryOf[[]byte]
+
+// An EntryOf is an [Entry] whose value is of type V, for [Of].
+type EntryOf[V any] struct {
+	Value V
 
 	// Flags are the caller's. The cache keeps them in 4 bytes, or in 8 if they need more. Flags of
 	// 0 take no memory.
@@ -77,3 +80,8 @@ const (
 	Touch                // give the entry the function's TTL, as [Cache.Touch] does
 	Mark                 // give the entry the function's Flags, and keep its version
 )
+
+// withValue returns e with another value.
+func withValue[V, W any](e *EntryOf[V], v W) EntryOf[W] {
+	return EntryOf[W]{v, e.Flags, e.TTL, e.Read, e.Idle, e.Version}
+}

@@ -148,17 +148,18 @@ func ExampleNewOf_codec() {
 	type user struct{ Name string }
 	users := cache.NewOf(freehold.Pages(), &cache.OfOptions[int, user]{
 		Options: cache.Options{MaxBytes: 64 << 20},
-		Values: &cache.Codec[user]{
-			Append: func(dst []byte, u user) ([]byte, error) {
-				b, err := json.Marshal(u)
-				return append(dst, b...), err
-			},
-			Decode: func(b []byte) (u user, err error) { return u, json.Unmarshal(b, &u) },
-		},
+		Values:  cache.NewCodec[user](json.Marshal, json.Unmarshal),
 	})
 	defer users.Close()
 
 	u, err := users.GetOrLoad(context.Background(), 1, func(context.Context) (user, error) { return user{"Ada"}, nil })
 	fmt.Println(u.Name, err)
-	// Output: Ada <nil>
+	users.Update(1, func(e *cache.EntryOf[user], found bool) cache.Change {
+		e.Value.Name += " Lovelace"
+		return cache.Store
+	})
+	users.View(1, func(e cache.EntryOf[user]) { fmt.Println(e.Value.Name) })
+	// Output:
+	// Ada <nil>
+	// Ada Lovelace
 }

@@ -37,8 +37,8 @@ func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx co
 
 // appendMissing is GetOrLoad of a key that had no entry.
 func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
-	err := c.loadMissing(ctx, key, func(value []byte) error {
-		dst = append(dst, value...)
+	err := c.loadMissing(ctx, key, func(e Entry) error {
+		dst = append(dst, e.Value...)
 		return nil
 	}, load)
 	return dst, err
@@ -55,10 +55,10 @@ func (c *Cache) isAbsent(key []byte) bool {
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
-// lookUp calls f with the value of key. It returns ErrNotFound if the cache remembers that there is
+// lookUp calls f with the entry of key. It returns ErrNotFound if the cache remembers that there is
 // no value. It returns errMissing if key has no live entry, or if f fails. If f fails, undecodable
 // is the version of the entry. If counts is set, Stats counts a hit if f succeeds, and else a miss.
-func (c *Cache) lookUp(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
+func (c *Cache) lookUp(key []byte, f func(e Entry) error, counts bool) (undecodable uint64, err error) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
@@ -69,9 +69,9 @@ func (c *Cache) lookUp(key []byte, f func(value []byte) error, counts bool) (und
 	case r.isLive(&c.clock):
 		e := s.entryOf(r, c.accessTime())
 		if c.copier != nil {
-			c.copier.show("cache.Codec.Decode", e, func(e Entry) { err = f(e.Value) })
+			c.copier.show("cache.Codec.Decode", e, func(e Entry) { err = f(e) })
 		} else {
-			err = f(e.Value)
+			err = f(e)
 		}
 		if err != nil {
 			undecodable, err = e.Version, errMissing
@@ -94,10 +94,10 @@ func (c *Cache) lookUp(key []byte, f func(value []byte) error, counts bool) (und
 	return undecodable, err
 }
 
-// loadMissing gets the value of a key that had no entry, and calls use with it. The value is from
-// load, or from another goroutine's load. If an entry is stored meanwhile and use fails for its
+// loadMissing gets the value of a key that had no entry, and calls use with it, in an Entry without
+// the rest. The value is from load, or from another goroutine's load. If an entry is stored meanwhile and use fails for its
 // value, a load replaces it.
-func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
+func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(e Entry) error, load func(ctx context.Context) (Entry, error)) error {
 	h := c.seed.Bytes(key)
 	loads := &c.shardOf(h).loads
 	for {
@@ -118,13 +118,13 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 		case l.err != nil:
 			return l.err
 		default:
-			return use(l.value)
+			return use(Entry{Value: l.value})
 		}
 	}
 }
 
 // loadFirst calls load, stores the result, and ends the waits of other goroutines.
-func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
+func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(e Entry) error, load func(ctx context.Context) (Entry, error)) error {
 	l.again = true // it stays so if load panics
 	key := []byte(l.key)
 	s := c.shardOf(h)
@@ -140,7 +140,7 @@ func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(va
 		l.value = append([]byte(nil), e.Value...)
 		c.withTTL(&e)
 		s.storeLoaded(l, c.newWrite(h, key, &e, c.clock.expires(e.TTL)), undecodable)
-		return use(l.value)
+		return use(Entry{Value: l.value})
 	case errors.Is(err, ErrNotFound) && c.options.Negative > 0:
 		w := c.newWrite(h, key, &Entry{TTL: c.options.Negative}, c.clock.expires(c.options.Negative))
 		w.shape |= absent

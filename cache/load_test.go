@@ -192,14 +192,14 @@ func TestTTLOfTheOptions(t *testing.T) {
 	}{
 		"Set":               {func() { must(0, c.Cache.Set(k, e.Value)) }, ttl},
 		"SetTTL":            {func() { must(0, c.Cache.SetTTL(k, e.Value, 0)) }, 0},
-		"Put":               {func() { must(c.Put(k, e)) }, ttl},
-		"Put with a TTL":    {func() { must(c.Put(k, Entry{Value: e.Value, TTL: 2 * ttl})) }, 2 * ttl},
-		"Add":               {func() { must(c.Add(k, e)) }, ttl},
-		"Replace":           {func() { set(); must(c.Replace(k, e)) }, ttl},
-		"CompareAndSet":     {func() { v := must(c.Put(k, e)); clock.now += ttl / 2; must(c.CompareAndSet(k, v, e)) }, ttl},
-		"Update":            {func() { must(c.Update(k, store)) }, ttl},
-		"Update of another": {func() { set(); must(c.Update(k, store)) }, ttl},
-		"Touch of 0":        {func() { must(c.Put(k, e)); c.Touch(k, 0) }, 0},
+		"Put":               {func() { must(c.Cache.Put(k, e)) }, ttl},
+		"Put with a TTL":    {func() { must(c.Cache.Put(k, Entry{Value: e.Value, TTL: 2 * ttl})) }, 2 * ttl},
+		"Add":               {func() { must(c.Cache.Add(k, e)) }, ttl},
+		"Replace":           {func() { set(); must(c.Cache.Replace(k, e)) }, ttl},
+		"CompareAndSet":     {func() { v := must(c.Cache.Put(k, e)); clock.now += ttl / 2; must(c.Cache.CompareAndSet(k, v, e)) }, ttl},
+		"Update":            {func() { must(c.Cache.Update(k, store)) }, ttl},
+		"Update of another": {func() { set(); must(c.Cache.Update(k, store)) }, ttl},
+		"Touch of 0":        {func() { must(c.Cache.Put(k, e)); c.Cache.Touch(k, 0) }, 0},
 		"GetOrLoad":         {func() { must(c.Cache.GetOrLoad(t.Context(), nil, k, loaded("v", nil, new(int)))) }, ttl},
 		"Of.Set":            {func() { must(0, c.Set("k", "v")) }, ttl},
 		"Of.SetTTL":         {func() { must(0, c.SetTTL("k", "v", 0)) }, 0},
@@ -211,11 +211,11 @@ func TestTTLOfTheOptions(t *testing.T) {
 		tt.call()
 		expires := tt.want != 0
 		clock.now += tt.want - time.Second
-		if !c.Peek(k, func(Entry) {}) {
+		if !c.Cache.Peek(k, func(Entry) {}) {
 			t.Errorf("%s: it lives less than %v", name, tt.want)
 		}
 		clock.now += 3 * time.Second
-		if c.Peek(k, func(Entry) {}) == expires {
+		if c.Cache.Peek(k, func(Entry) {}) == expires {
 			t.Errorf("%s: want a life of %v", name, tt.want)
 		}
 	}

@@ -3,18 +3,16 @@
 //	K  --keys-->    key's bytes
 //	V  --values-->  value's bytes      and back
 //
-// Types without Go pointers are their own bytes, and so are strings and []byte. Others need a
-// Codec.
+// codec.go has the codecs.
 
 package cache
 
 import (
 	"context"
-	"fmt"
+	"iter"
 	"reflect"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -22,19 +20,11 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-// A Codec turns values of a type into bytes and back.
-type Codec[T any] struct {
-	// Append appends the bytes of v to dst, and must not keep dst. It may return other memory
-	// instead, such as v's own bytes. The cache copies the result.
-	Append func(dst []byte, v T) ([]byte, error)
-	// Decode returns the value of b. b is the cache's memory: Decode must neither change nor keep
-	// it. If Decode fails, the entry counts as missing. Decode may fail for an entry that another
-	// version of the program has stored.
-	Decode func(b []byte) (T, error)
-}
-
-// Of is a cache of keys and values of Go types. It embeds a [Cache], and so has Resize, Stats,
-// Close and the calls with bytes too.
+// Of is a cache of keys and values of Go types. It embeds a [Cache], and so has its calls without a
+// key, such as Resize, Snapshot and Stats. A call with a key does what Cache's call of the same name
+// does, and also returns the errors of the codecs. Its values are decoded copies, which the caller
+// may keep. An entry whose value cannot be decoded counts as missing, and Stats counts a read of it
+// in Misses and in Undecodable. A key that cannot be encoded has no entry.
 //
 // Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic, except Len,
 // Stats and Close.
@@ -52,9 +42,14 @@ type OfOptions[K comparable, V any] struct {
 	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers.
 	// Keys of the last kind have neither padding nor floats: two keys must be equal exactly if
 	// their bytes are. NewOf panics for other types, and for a Codec without Append, or without
-	// Decode in Values. A key is never decoded.
+	// Decode in Values. All and OnEvict decode keys: they panic, and NewOf does, if Keys has no
+	// Decode.
 	Keys   *Codec[K]
 	Values *Codec[V]
+
+	// OnEvict is Options.OnEvict with types. It is not called for an entry that cannot be decoded.
+	// NewOf panics if both are set.
+	OnEvict func(k K, e EntryOf[V], why Reason)
 }
 
 var ofKind = container.Kind{Type: "cache.Of", Maker: "cache.NewOf", Is: "the cache is", Shared: true}
@@ -71,64 +66,232 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 	if t := reflect.TypeFor[K](); o.Keys == nil && t.Kind() != reflect.String && !hash.IsPlain(t) {
 		arg.Panicf("cache.NewOf", "a K of %v, with padding or floats, needs a Codec", t)
 	}
+	options := o.Options
+	if o.OnEvict != nil {
+		if options.OnEvict != nil || c.keys.Decode == nil {
+			arg.Panicf("cache.NewOf", "OnEvict needs Keys with Decode, and Options without OnEvict")
+		}
+		options.OnEvict = c.decodeEvicted(o.OnEvict)
+	}
 	c.buffers.New = func() any { return new([]byte) }
-	c.Cache.init(parent, &o.Options)
+	c.Cache.init(parent, &options)
 	return c
 }
 
-// Get returns the value of k, and whether there is one. A value that cannot be decoded counts as
-// missing. Stats counts it in Misses and in Undecodable.
+// Get returns the value of k, and whether there is one.
 func (c *Of[K, V]) Get(k K) (v V, ok bool) {
-	c.base.MustBeOpen(&ofKind, "Get")
+	e, ok := c.read("Get", k, true)
+	return e.Value, ok
+}
+
+// View calls f with the entry of k, if there is one, and reports whether there is. f may call any
+// method, and may take its time: it holds nothing of the cache.
+func (c *Of[K, V]) View(k K, f func(e EntryOf[V])) bool {
+	e, ok := c.read("View", k, true)
+	if ok {
+		f(e)
+	}
+	return ok
+}
+
+// Peek is View without counting as a read: see [Cache.Peek].
+func (c *Of[K, V]) Peek(k K, f func(e EntryOf[V])) bool {
+	e, ok := c.read("Peek", k, false)
+	if ok {
+		f(e)
+	}
+	return ok
+}
+
+// read returns the entry of k, and whether there is one. counts says whether it counts as a read.
+func (c *Of[K, V]) read(call string, k K, counts bool) (e EntryOf[V], ok bool) {
+	c.base.MustBeOpen(&ofKind, call)
 	c.withKey(k, func(key []byte) error {
-		_, err := c.lookUp(key, c.decodeTo(&v), true)
+		_, err := c.lookUp(key, c.decodeTo(&e), counts)
 		ok = err == nil
 		return nil
 	})
-	return v, ok
+	return e, ok
 }
 
-// decodeTo returns a function that decodes a value to *v. If that fails, *v is unchanged.
-func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
-	return func(value []byte) error {
-		got, err := c.values.Decode(value)
-		if err == nil {
-			*v = got
+// GetMany calls f with the index of each key that is found, and its entry. It costs less than a Get
+// for each key: see [Cache.GetMany].
+func (c *Of[K, V]) GetMany(keys []K, f func(i int, e EntryOf[V])) {
+	c.base.MustBeOpen(&ofKind, "GetMany")
+	buffer := c.buffers.Get().(*[]byte)
+	defer c.buffers.Put(buffer)
+	for from := 0; from < len(keys); from += batchKeys {
+		var batch [batchKeys][]byte
+		var errs [batchKeys]error
+		some := keys[from:min(from+batchKeys, len(keys))]
+		*buffer = c.encode(some, (*buffer)[:0], &batch, &errs)
+		c.prefetch(batch[:len(some)])
+		for i := range some {
+			var e EntryOf[V]
+			if errs[i] == nil {
+				_, errs[i] = c.lookUp(batch[i], c.decodeTo(&e), true)
+			}
+			if errs[i] == nil {
+				f(from+i, e)
+			}
 		}
-		return err
 	}
 }
 
-// Set stores v for k, with the TTL of the options. It returns the errors of [Cache.Set] and of the
-// codecs.
+// encode appends the bytes of keys to b, and returns it. It sets batch to the bytes of each, and
+// errs to the errors.
+func (c *Of[K, V]) encode(keys []K, b []byte, batch *[batchKeys][]byte, errs *[batchKeys]error) []byte {
+	var ends [batchKeys]int
+	for i, k := range keys {
+		var key []byte
+		if key, errs[i] = c.keys.Append(b[len(b):], k); errs[i] == nil {
+			b = append(b, key...) // onto itself, unless the codec returns other memory
+		}
+		ends[i] = len(b)
+	}
+	start := 0
+	for i := range keys {
+		batch[i], start = b[start:ends[i]], ends[i]
+	}
+	return b
+}
+
+// All returns an iterator over the keys and entries, in no order. It leaves out what cannot be
+// decoded. All else is as for [Cache.All]. It panics if OfOptions.Keys has no Decode.
+func (c *Of[K, V]) All() iter.Seq2[K, EntryOf[V]] {
+	return func(yield func(K, EntryOf[V]) bool) {
+		c.base.MustBeOpen(&ofKind, "All")
+		if c.keys.Decode == nil {
+			arg.Panicf("cache.Of.All", "Keys has no Decode")
+		}
+		for key, e := range c.Cache.All() {
+			if k, v, ok := c.decode(key, e); ok && !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// Set stores v for k, with the TTL of the options.
 func (c *Of[K, V]) Set(k K, v V) error {
-	c.base.MustBeOpen(&ofKind, "Set")
-	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.Set(key, value) })
+	_, err := c.write("Set", k, EntryOf[V]{Value: v}, c.Cache.Put)
+	return err
 }
 
 // SetTTL is Set with the entry's own TTL. With 0 the entry does not expire.
 func (c *Of[K, V]) SetTTL(k K, v V, ttl time.Duration) error {
-	c.base.MustBeOpen(&ofKind, "SetTTL")
-	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.SetTTL(key, value, ttl) })
+	_, err := c.write("SetTTL", k, EntryOf[V]{Value: v}, func(key []byte, e Entry) (uint64, error) {
+		return 0, c.Cache.SetTTL(key, e.Value, ttl)
+	})
+	return err
 }
 
-// Delete deletes the entry of k, and reports whether there was one.
-func (c *Of[K, V]) Delete(k K) (found bool) {
-	c.base.MustBeOpen(&ofKind, "Delete")
+// Put is Set of an entry, with its own TTL and flags. It returns the entry's version.
+func (c *Of[K, V]) Put(k K, e EntryOf[V]) (version uint64, err error) {
+	return c.write("Put", k, e, c.Cache.Put)
+}
+
+// Add stores e if k has no entry, and reports whether it did. An entry that cannot be decoded stays:
+// Update replaces it.
+func (c *Of[K, V]) Add(k K, e EntryOf[V]) (added bool, err error) {
+	return c.writeIf("Add", k, e, c.Cache.Add)
+}
+
+// Replace stores e if k has an entry, also one that cannot be decoded, and reports whether it did.
+func (c *Of[K, V]) Replace(k K, e EntryOf[V]) (replaced bool, err error) {
+	return c.writeIf("Replace", k, e, c.Cache.Replace)
+}
+
+// CompareAndSet stores e if the entry of k has the given version, and reports whether it did.
+func (c *Of[K, V]) CompareAndSet(k K, version uint64, e EntryOf[V]) (set bool, err error) {
+	return c.writeIf("CompareAndSet", k, e, func(key []byte, e Entry) (bool, error) {
+		return c.Cache.CompareAndSet(key, version, e)
+	})
+}
+
+func (c *Of[K, V]) write(call string, k K, e EntryOf[V], write func(key []byte, e Entry) (uint64, error)) (version uint64, err error) {
+	c.base.MustBeOpen(&ofKind, call)
+	err = c.withBoth(k, e.Value, func(key, value []byte) error {
+		version, err = write(key, withValue(&e, value))
+		return err
+	})
+	return version, err
+}
+
+func (c *Of[K, V]) writeIf(call string, k K, e EntryOf[V], write func(key []byte, e Entry) (bool, error)) (done bool, err error) {
+	_, err = c.write(call, k, e, func(key []byte, e Entry) (uint64, error) {
+		done, err = write(key, e)
+		return 0, err
+	})
+	return done, err
+}
+
+// Update calls f with the entry of k, or with an empty one if there is none, and does the [Change]
+// that f returns: see [Cache.Update]. f and the codec of values run under the lock of a shard. If
+// that codec fails, Update changes nothing.
+func (c *Of[K, V]) Update(k K, f func(e *EntryOf[V], found bool) Change) (version uint64, err error) {
+	c.base.MustBeOpen(&ofKind, "Update")
+	err = c.withKey(k, func(key []byte) error {
+		buffer := c.buffers.Get().(*[]byte)
+		defer c.buffers.Put(buffer)
+		var failed error
+		version, err = c.Cache.Update(key, func(e *Entry, found bool) (change Change) {
+			change, failed = c.change(e, found, f, (*buffer)[:0])
+			return change
+		})
+		if failed != nil {
+			return failed
+		}
+		return err
+	})
+	return version, err
+}
+
+// change decodes e, calls f with the result, and encodes it. buffer is for the bytes of the value.
+func (c *Of[K, V]) change(e *Entry, found bool, f func(e *EntryOf[V], found bool) Change, buffer []byte) (change Change, err error) {
+	var typed EntryOf[V]
+	decoded := found && c.decodeTo(&typed)(*e) == nil
+	switch change = f(&typed, decoded); {
+	case change == Store:
+		if e.Value, err = c.values.Append(buffer, typed.Value); err != nil {
+			return Keep, err
+		}
+	case !decoded && change != Remove:
+		return Keep, nil
+	}
+	if found && !decoded && typed.TTL == 0 {
+		typed.TTL = c.options.TTL // not that of the entry that was not decoded
+	}
+	*e = withValue(&typed, e.Value)
+	return change, nil
+}
+
+// Touch gives the entry of k another TTL, as for SetTTL, and reports whether there is one, also one
+// that cannot be decoded.
+func (c *Of[K, V]) Touch(k K, ttl time.Duration) (found bool) {
+	return c.onKey("Touch", k, func(key []byte) bool { return c.Cache.Touch(key, ttl) })
+}
+
+// Delete deletes the entry of k, and reports whether there was one, also one that cannot be decoded.
+func (c *Of[K, V]) Delete(k K) (found bool) { return c.onKey("Delete", k, c.Cache.Delete) }
+
+func (c *Of[K, V]) onKey(call string, k K, f func(key []byte) bool) (done bool) {
+	c.base.MustBeOpen(&ofKind, call)
 	c.withKey(k, func(key []byte) error {
-		found = c.Cache.Delete(key)
+		done = f(key)
 		return nil
 	})
-	return found
+	return done
 }
 
-// GetOrLoad is [Cache.GetOrLoad] with types: one load for all goroutines that wait. An entry that
-// cannot be decoded is loaded again and replaced. Each caller decodes the bytes of the loaded
-// value, and gets the result or the error of Decode.
+// GetOrLoad returns the value of k. If there is none, or it cannot be decoded, it calls load once for
+// all goroutines that wait, and stores the result: see [Cache.GetOrLoad]. Each caller decodes the
+// bytes of the loaded value, and gets the result or the error of Decode.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
 	c.base.MustBeOpen(&ofKind, "GetOrLoad")
+	var got EntryOf[V]
 	err = c.withKey(k, func(key []byte) error {
-		decode := c.decodeTo(&v)
+		decode := c.decodeTo(&got)
 		if _, err := c.lookUp(key, decode, true); err != errMissing {
 			return err
 		}
@@ -140,7 +303,36 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Con
 			return e, err
 		})
 	})
-	return v, err
+	return got.Value, err
+}
+
+// decodeTo returns a function that decodes an entry to *typed. If that fails, *typed is unchanged.
+func (c *Of[K, V]) decodeTo(typed *EntryOf[V]) func(e Entry) error {
+	return func(e Entry) error {
+		v, err := c.values.Decode(e.Value)
+		if err == nil {
+			*typed = withValue(&e, v)
+		}
+		return err
+	}
+}
+
+// decode decodes a key and its entry, and reports whether it could.
+func (c *Of[K, V]) decode(key []byte, e Entry) (k K, typed EntryOf[V], ok bool) {
+	k, err := c.keys.Decode(key)
+	if err == nil {
+		err = c.decodeTo(&typed)(e)
+	}
+	return k, typed, err == nil
+}
+
+// decodeEvicted returns f as Options.OnEvict.
+func (c *Of[K, V]) decodeEvicted(f func(k K, e EntryOf[V], why Reason)) func(key []byte, e Entry, why Reason) {
+	return func(key []byte, e Entry, why Reason) {
+		if k, typed, ok := c.decode(key, e); ok {
+			f(k, typed, why)
+		}
+	}
 }
 
 // withBoth calls f with the bytes of k and of v.
@@ -170,41 +362,3 @@ func withBytes[T any](buffers *sync.Pool, codec *Codec[T], v T, f func(b []byte)
 	}
 	return f(b)
 }
-
-// codecOf returns codec. If it is nil, codecOf returns the codec of types that are their own bytes.
-func codecOf[T any](param string, codec *Codec[T]) Codec[T] {
-	t := reflect.TypeFor[T]()
-	switch {
-	case codec != nil:
-		return *codec
-	case t.Kind() == reflect.String:
-		return Codec[T]{
-			Append: func(dst []byte, v T) ([]byte, error) { return append(dst, *(*string)(unsafe.Pointer(&v))...), nil },
-			Decode: func(b []byte) (v T, _ error) {
-				*(*string)(unsafe.Pointer(&v)) = string(b)
-				return v, nil
-			},
-		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return Codec[T]{
-			Append: func(dst []byte, v T) ([]byte, error) { return append(dst, *(*[]byte)(unsafe.Pointer(&v))...), nil },
-			Decode: func(b []byte) (v T, _ error) {
-				*(*[]byte)(unsafe.Pointer(&v)) = append([]byte{}, b...)
-				return v, nil
-			},
-		}
-	}
-	arg.PointerFree("cache.NewOf", param, freehold.PointerFree[T]())
-	return Codec[T]{
-		Append: func(dst []byte, v T) ([]byte, error) { return append(dst, memory(&v)...), nil },
-		Decode: func(b []byte) (v T, err error) {
-			if copy(memory(&v), b) < len(memory(&v)) {
-				err = fmt.Errorf("freehold: %d bytes are no %v", len(b), t)
-			}
-			return v, err
-		},
-	}
-}
-
-// memory returns the bytes of v.
-func memory[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }

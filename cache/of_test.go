@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +21,7 @@ func newOf[K comparable, V any](t testing.TB, o *OfOptions[K, V]) *Of[K, V] {
 	return c
 }
 
-// testOf runs all calls with two keys and two values.
+// testOf runs the calls with two keys and two values.
 func testOf[K comparable, V any](t *testing.T, o *OfOptions[K, V], k, l K, v, w V, equal func(a, b V) bool) {
 	c := newOf(t, o)
 	want := func(k K, v V) {
@@ -199,6 +202,224 @@ func TestCodecKeepsItsMemory(t *testing.T) {
 	}
 }
 
+// TestOfEntries: each call with an entry does what the call of Cache does.
+func TestOfEntries(t *testing.T) {
+	type key struct{ a, b uint32 }
+	o := &OfOptions[key, person]{Values: NewCodec[person](json.Marshal, json.Unmarshal), Options: Options{Access: true}}
+	c := newOf(t, o)
+	k, l, ann, bob := key{1, 2}, key{3, 4}, person{Name: "Ann"}, person{Name: "Bob"}
+	entry := EntryOf[person]{Value: ann, Flags: 7, TTL: time.Hour}
+	want := func(k key, name string, flags uint64, version uint64) {
+		t.Helper()
+		calls := 0
+		check := func(e EntryOf[person]) {
+			calls++
+			if e.Value.Name != name || e.Flags != flags || e.Version != version || e.TTL > time.Hour {
+				t.Errorf("%+v, want %s, %d, %d", e, name, flags, version)
+			}
+		}
+		if !c.Peek(k, check) || !c.View(k, check) {
+			t.Error("no entry")
+		}
+		c.GetMany([]key{l, {}, k}, func(i int, e EntryOf[person]) {
+			if i == 2 {
+				check(e)
+			}
+		})
+		if calls != 3 {
+			t.Errorf("%d calls", calls)
+		}
+	}
+	version := must(c.Put(k, entry))
+	want(k, "Ann", 7, version)
+	if must(c.Add(k, entry)) || !must(c.Add(l, entry)) || must(c.Replace(key{}, entry)) || !must(c.Replace(l, EntryOf[person]{Value: bob})) {
+		t.Error("Add or Replace")
+	}
+	if must(c.CompareAndSet(k, version+1, entry)) || !must(c.CompareAndSet(k, version, EntryOf[person]{Value: bob, Flags: 8})) {
+		t.Error("CompareAndSet")
+	}
+	version = must(c.Update(k, func(e *EntryOf[person], found bool) Change {
+		if !found || e.Value.Name != "Bob" || e.Flags != 8 {
+			t.Errorf("Update: %+v, %t", e, found)
+		}
+		e.Value.Name, e.Flags = "Cid", 9
+		return Store
+	}))
+	want(k, "Cid", 9, version)
+	all := map[key]string{}
+	for k, e := range c.All() {
+		all[k] = e.Value.Name
+	}
+	if !maps.Equal(all, map[key]string{k: "Cid", l: "Bob"}) {
+		t.Errorf("All: %v", all)
+	}
+	for range c.All() {
+		break
+	}
+	if got := must(c.Update(k, func(*EntryOf[person], bool) Change { return Keep })); got != version {
+		t.Errorf("Update: version %d, want %d", got, version)
+	}
+	if got := must(c.Update(k, func(*EntryOf[person], bool) Change { return Remove })); got != 0 || c.View(k, func(EntryOf[person]) {}) {
+		t.Errorf("Update: version %d, want none", got)
+	}
+	if c.Touch(k, time.Hour) || !c.Touch(l, -1) || c.Touch(l, 0) || c.Peek(l, nil) {
+		t.Error("Touch")
+	}
+	many := make([]key, 100)
+	for i := range many {
+		many[i] = key{uint32(i), 0}
+		must(0, c.Set(many[i], person{Name: fmt.Sprint(i)}))
+	}
+	next := 0
+	c.GetMany(many, func(i int, e EntryOf[person]) {
+		if i != next || e.Value.Name != fmt.Sprint(i) {
+			t.Errorf("GetMany: %d has %q", i, e.Value.Name)
+		}
+		next++
+	})
+	if next != len(many) {
+		t.Errorf("GetMany: %d calls", next)
+	}
+}
+
+// TestUndecodableInCalls: an entry of another format is missing for all calls that read values, and
+// is an entry for the others.
+func TestUndecodableInCalls(t *testing.T) {
+	c := newOf(t, &OfOptions[string, string]{Keys: formats(1), Values: formats(1), Options: Options{TTL: time.Hour}})
+	clock := c.fake()
+	old := func() {
+		must(0, c.SetTTL("k", "old", 0))
+		c.values = *formats(2)
+	}
+	store := func(e *EntryOf[string], found bool) Change {
+		if found || *e != (EntryOf[string]{}) {
+			t.Errorf("Update: %+v, %t", e, found)
+		}
+		e.Value = "new"
+		return Store
+	}
+	for name, call := range map[string]func() bool{
+		"View":    func() bool { return c.View("k", nil) },
+		"Peek":    func() bool { return c.Peek("k", nil) },
+		"GetMany": func() bool { c.GetMany([]string{"k"}, nil); return false },
+		"All": func() (found bool) {
+			for range c.All() {
+				found = true
+			}
+			return found
+		},
+		"a key of another format": func() bool {
+			c.keys = *formats(2)
+			defer func() { c.keys = *formats(1) }()
+			c.values = *formats(1)
+			for range c.All() {
+				return true
+			}
+			return false
+		},
+		"Update to mark it": func() bool {
+			must(c.Update("k", func(e *EntryOf[string], _ bool) Change { e.Flags = 7; return Mark }))
+			c.values = *formats(1)
+			return !c.Peek("k", func(e EntryOf[string]) {
+				if e.Flags != 0 {
+					t.Errorf("flags %d", e.Flags)
+				}
+			})
+		},
+		"Add":    func() bool { return must(c.Add("k", EntryOf[string]{})) },
+		"Update": func() bool { must(c.Update("k", store)); clock.now += 2 * time.Hour; return c.Peek("k", nil) },
+	} {
+		c.values = *formats(1)
+		if old(); call() {
+			t.Errorf("%s finds it", name)
+		}
+	}
+	for name, call := range map[string]func() bool{
+		"Touch":   func() bool { return c.Touch("k", time.Hour) },
+		"Delete":  func() bool { return c.Delete("k") },
+		"Replace": func() bool { return must(c.Replace("k", EntryOf[string]{})) },
+		"Update":  func() bool { must(c.Update("k", store)); v, _ := c.Get("k"); return v == "new" },
+		"Update to remove it": func() bool {
+			must(c.Update("k", func(*EntryOf[string], bool) Change { return Remove }))
+			return c.Len() == 0
+		},
+	} {
+		c.values = *formats(1)
+		if old(); !call() {
+			t.Errorf("%s does not find it", name)
+		}
+	}
+}
+
+// TestKeysFail: a key that cannot be encoded has no entry, and calls that store return the error.
+func TestKeysFail(t *testing.T) {
+	failure := errors.New("no")
+	c := newOf(t, &OfOptions[int, string]{Keys: &Codec[int]{Append: func(dst []byte, k int) ([]byte, error) {
+		if k == 7 {
+			return append(dst, "half"...), failure
+		}
+		return dst, nil
+	}}})
+	must(0, c.Set(1, "of the key without bytes"))
+	var found []int
+	c.GetMany([]int{1, 7, 1}, func(i int, _ EntryOf[string]) { found = append(found, i) })
+	if !slices.Equal(found, []int{0, 2}) {
+		t.Errorf("GetMany finds %v", found)
+	}
+	_, put := c.Put(7, EntryOf[string]{})
+	_, add := c.Add(7, EntryOf[string]{})
+	_, update := c.Update(7, nil)
+	if c.View(7, nil) || c.Peek(7, nil) || c.Touch(7, 0) || c.Delete(7) || put != failure || add != failure || update != failure {
+		t.Error(put, add, update)
+	}
+	panics.Want(t, "freehold: cache.Of.All: Keys has no Decode", func() { c.All()(nil) })
+}
+
+// TestUpdateFails: if the codec fails in Update, the entry stays.
+func TestUpdateFails(t *testing.T) {
+	failure := errors.New("no")
+	values := formats(1)
+	c := newOf(t, &OfOptions[string, string]{Values: &Codec[string]{Decode: values.Decode, Append: func(dst []byte, v string) ([]byte, error) {
+		if v == "bad" {
+			return nil, failure
+		}
+		return values.Append(dst, v)
+	}}})
+	must(0, c.Set("k", "good"))
+	_, err := c.Update("k", func(e *EntryOf[string], _ bool) Change { e.Value = "bad"; return Store })
+	if v, _ := c.Get("k"); v != "good" || err != failure {
+		t.Error(v, err)
+	}
+}
+
+// TestOfOnEvict: OnEvict gets keys and values as they were stored, and nothing that is not decoded.
+func TestOfOnEvict(t *testing.T) {
+	type evicted struct {
+		k, v string
+		why  Reason
+	}
+	var all []evicted
+	c := newOf(t, &OfOptions[string, string]{Keys: formats(1), Values: formats(1), OnEvict: func(k string, e EntryOf[string], why Reason) {
+		all = append(all, evicted{k, e.Value, why})
+	}})
+	clock := c.fake()
+	must(0, c.SetTTL("k", "v", time.Second))
+	must(0, c.Cache.SetTTL([]byte{1, 'b'}, []byte{2}, time.Second))
+	must(0, c.Cache.SetTTL([]byte{2}, []byte{1}, time.Second))
+	clock.now += time.Hour
+	for _, key := range [][]byte{{1, 'k'}, {1, 'b'}, {2}} {
+		must(0, c.Cache.Set(key, []byte{1}))
+	}
+	if !slices.Equal(all, []evicted{{"k", "v", Expired}}) {
+		t.Errorf("%v", all)
+	}
+	for _, o := range []*OfOptions[string, string]{{Options: Options{OnEvict: func([]byte, Entry, Reason) {}}}, {Keys: &Codec[string]{Append: formats(1).Append}}} {
+		o.MaxBytes, o.OnEvict = MinBytes, func(string, EntryOf[string], Reason) {}
+		panics.Want(t, "freehold: cache.NewOf: OnEvict needs Keys with Decode, and Options without OnEvict", func() { NewOf(alloctest.New(t), o) })
+	}
+	panics.Want(t, "freehold: cache.NewCodec: a function is nil", func() { NewCodec[int](nil, json.Unmarshal) })
+}
+
 // TestOfMistakes: calls of the zero Of panic, and so does NewOf for a Codec without a function.
 func TestOfMistakes(t *testing.T) {
 	var zero Of[string, string]
@@ -209,6 +430,12 @@ func TestOfMistakes(t *testing.T) {
 		"Of.SetTTL":    func() { zero.SetTTL("k", "v", 0) },
 		"Of.Delete":    func() { zero.Delete("k") },
 		"Of.GetOrLoad": func() { zero.GetOrLoad(t.Context(), "k", load) },
+		"Of.View":      func() { zero.View("k", nil) },
+		"Of.GetMany":   func() { zero.GetMany(nil, nil) },
+		"Of.All":       func() { zero.All()(nil) },
+		"Of.Put":       func() { zero.Put("k", EntryOf[string]{}) },
+		"Of.Update":    func() { zero.Update("k", nil) },
+		"Of.Touch":     func() { zero.Touch("k", 0) },
 		"Cache.Clear":  func() { zero.Clear() },
 		"Cache.Resize": func() { zero.Resize(MinBytes) },
 	} {

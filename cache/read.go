@@ -121,10 +121,17 @@ func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// getSome is GetMany of at most batchKeys keys; from is the index of the first. It prefetches the
-// buckets of all, then the items of all, and then reads them.
+// getSome is GetMany of at most batchKeys keys; from is the index of the first.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
-	var hashes [batchKeys]uint64
+	hashes := c.prefetch(keys)
+	for i, key := range keys {
+		c.view("cache.Cache.GetMany", hashes[i], key, func(e Entry) { f(from+i, e) })
+	}
+}
+
+// prefetch returns the hashes of at most batchKeys keys. It prefetches the buckets of all, and then
+// the items of all.
+func (c *Cache) prefetch(keys [][]byte) (hashes [batchKeys]uint64) {
 	var addrs [batchKeys]uintptr
 	me := c.readers.Enter()
 	for i, key := range keys {
@@ -138,9 +145,7 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 		prefetch.Lines(addrs[i], int(c.shardOf(h).lines.Load()))
 	}
 	c.readers.Leave(me)
-	for i, key := range keys {
-		c.view("cache.Cache.GetMany", hashes[i], key, func(e Entry) { f(from+i, e) })
-	}
+	return hashes
 }
 
 // All returns an iterator over the keys and entries, in no order. Both are copies, which belong to

@@ -1,0 +1,84 @@
+// Codec: values of Go types as bytes.
+//
+// Types without Go pointers are their own bytes, and so are strings and []byte. Others need a
+// Codec.
+
+package cache
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// A Codec turns values of a type into bytes and back.
+type Codec[T any] struct {
+	// Append appends the bytes of v to dst, and must not keep dst. It may return other memory
+	// instead, such as v's own bytes. The cache copies the result.
+	Append func(dst []byte, v T) ([]byte, error)
+	// Decode returns the value of b. b is the cache's memory: Decode must neither change nor keep
+	// it. If Decode fails, the entry counts as missing. Decode may fail for an entry that another
+	// version of the program has stored.
+	Decode func(b []byte) (T, error)
+}
+
+// NewCodec returns a Codec of two functions that many packages have: those of encoding/json, and
+// Marshal and Unmarshal of packages for MessagePack and CBOR.
+//
+//	people := cache.NewOf(heap, &cache.OfOptions[string, Person]{Options: o, Values: cache.NewCodec[Person](json.Marshal, json.Unmarshal)})
+//
+// unmarshal gets a pointer to a zero T. It must not keep b. For Protocol Buffers write a Codec of
+// MarshalAppend and Unmarshal, with *Person as T.
+func NewCodec[T any](marshal func(v any) ([]byte, error), unmarshal func(b []byte, v any) error) *Codec[T] {
+	if marshal == nil || unmarshal == nil {
+		arg.Panicf("cache.NewCodec", "a function is nil")
+	}
+	return &Codec[T]{
+		Append: func(_ []byte, v T) ([]byte, error) { return marshal(v) },
+		Decode: func(b []byte) (v T, err error) {
+			err = unmarshal(b, &v)
+			return v, err
+		},
+	}
+}
+
+// codecOf returns codec. If it is nil, codecOf returns the codec of types that are their own bytes.
+func codecOf[T any](param string, codec *Codec[T]) Codec[T] {
+	t := reflect.TypeFor[T]()
+	switch {
+	case codec != nil:
+		return *codec
+	case t.Kind() == reflect.String:
+		return Codec[T]{
+			Append: func(dst []byte, v T) ([]byte, error) { return append(dst, *(*string)(unsafe.Pointer(&v))...), nil },
+			Decode: func(b []byte) (v T, _ error) {
+				*(*string)(unsafe.Pointer(&v)) = string(b)
+				return v, nil
+			},
+		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return Codec[T]{
+			Append: func(dst []byte, v T) ([]byte, error) { return append(dst, *(*[]byte)(unsafe.Pointer(&v))...), nil },
+			Decode: func(b []byte) (v T, _ error) {
+				*(*[]byte)(unsafe.Pointer(&v)) = append([]byte{}, b...)
+				return v, nil
+			},
+		}
+	}
+	arg.PointerFree("cache.NewOf", param, freehold.PointerFree[T]())
+	return Codec[T]{
+		Append: func(dst []byte, v T) ([]byte, error) { return append(dst, memory(&v)...), nil },
+		Decode: func(b []byte) (v T, err error) {
+			if copy(memory(&v), b) < len(memory(&v)) {
+				err = fmt.Errorf("freehold: %d bytes are no %v", len(b), t)
+			}
+			return v, err
+		},
+	}
+}
+
+// memory returns the bytes of v.
+func memory[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
