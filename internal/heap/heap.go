@@ -87,6 +87,7 @@ type Heap struct {
 	ticks     uint32        // so far
 	drained   uint32        // the value of ticks at the last drain by a tick
 	relieved  uint64        // slowCalls at the last relief; Scavenging guards it
+	mostLive  int           // the most live bytes at a relief; ticks lower it; Scavenging guards it
 	watch     watch.Heap    // the watched blocks
 
 	pages pages.Heap

@@ -65,13 +65,13 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	return err
 }
 
-// A heap that passes its watermark purges at most this part of its committed bytes, and at most
-// mostRelief: purged pages fault when they are used again. After a relief, the caches fill again,
-// which may pass the watermark at once. So two reliefs are at least reliefCalls slow calls apart.
+// A purged page faults when it is used again. If the live bytes have grown, other pages would fault
+// in its place. So a relief purges leastRelief, and twice the bytes by which the live ones exceed
+// their maximum at earlier reliefs. Then the caches fill again, which may pass the watermark at once.
+// So two reliefs are at least reliefCalls slow calls apart.
 const (
-	reliefCalls = 256
-	reliefShare = 8
-	mostRelief  = 2 << 20
+	reliefCalls = 128
+	leastRelief = 128 << 10
 )
 
 // grown is called after h has taken pages. The caller holds no lock of h.
@@ -96,10 +96,13 @@ func (h *Heap) relieve() {
 	before := h.pages.CommittedNow()
 	if calls := h.slowCalls(); calls-h.relieved >= reliefCalls {
 		h.relieved = calls
-		if h.count().cachesHoldMuch(growthHoard) {
+		n := h.count()
+		if n.cachesHoldMuch(growthHoard) {
 			h.pages.KeepSlabs(h.caches.drain)
 		}
-		h.pages.Purge(min(before/reliefShare, mostRelief) / pages.PageBytes)
+		grown := max(0, n.live-h.mostLive)
+		h.pages.Purge(uintptr(leastRelief+2*grown) / pages.PageBytes)
+		h.mostLive += grown
 	}
 	h.pages.RaiseWatermark(before)
 }

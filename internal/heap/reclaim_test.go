@@ -323,22 +323,33 @@ func TestGrowingHeapDrainsItsCaches(t *testing.T) {
 	}
 }
 
-// A heap that needs a longer run than it has purges short ones, a part of them at a time.
+// A heap that needs longer runs than it has purges short ones: twice the bytes by which its live ones
+// have grown since the last relief, and few if they were as many before.
 func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
-	h := newHeap(t, Options{Decay: never})
 	const size = maxKeptPages*pages.PageBytes + pages.PageBytes // no cache keeps it
-	live := grow(t, h, 32<<20, size)
-	for i := 0; i < len(live); i += 2 {
-		h.Free(live[i])
-	}
-	for range reliefCalls { // since the last relief
-		h.Free(alloc(t, h, size))
-	}
-	before := h.Stats()
-	alloc(t, h, 2*size)
-	purged := int(h.Stats().PurgedBytes - before.PurgedBytes)
-	if most := min(mostRelief, before.Committed/reliefShare); purged <= most/2 || purged > most {
-		t.Errorf("%d bytes were purged of %d free ones", purged, before.Committed-before.Allocated)
+	for _, tt := range []struct {
+		name       string
+		grow       int // bytes beyond the most live ones
+		from, upTo int // bytes purged
+	}{
+		{"none grown", 0, leastRelief / 2, leastRelief},
+		{"grown", 2 * size, 4 * size, 4*size + leastRelief},
+		{"more grown than free", 24 << 20, 8 << 20, 16 << 20},
+	} {
+		h := newHeap(t, Options{Decay: never})
+		live := grow(t, h, 32<<20, size)
+		for i := 0; i < len(live); i += 2 {
+			h.Free(live[i])
+		}
+		for range reliefCalls { // since the last relief
+			h.Free(alloc(t, h, size))
+		}
+		h.mostLive = h.count().live + 4*size - tt.grow
+		before := h.Stats().PurgedBytes
+		alloc(t, h, 4*size)
+		if purged := int(h.Stats().PurgedBytes - before); purged < tt.from || purged > tt.upTo {
+			t.Errorf("%s: %d bytes were purged, want %d to %d", tt.name, purged, tt.from, tt.upTo)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ func (h *Heap) tick() {
 	}
 	h.pages.Alarm.Stop()
 	h.ticks++
+	h.mostLive -= h.mostLive / pages.StepShare
 	busy := h.small.Tick()
 	cached := h.caches.exist() || h.small.LimboBytes() > 0
 	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.count().cachesHoldMuch(tickHoard)) {

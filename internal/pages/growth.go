@@ -25,7 +25,7 @@ const (
 
 	// A step is this part of the committed bytes, but at least leastStep. If more than a step was
 	// given back, the heap may do with less, and the next step is a short one.
-	stepShare  = 32
+	StepShare  = 32
 	leastStep  = 256 << 10
 	shortShare = 4 // of a step
 )
@@ -45,7 +45,7 @@ func (p *Heap) noteWatermark() {
 func (p *Heap) RaiseWatermark(before uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	step := max(leastStep, before/stepShare)
+	step := max(leastStep, before/StepShare)
 	if before > p.committed+step {
 		step /= shortShare
 	}
@@ -55,7 +55,7 @@ func (p *Heap) RaiseWatermark(before uintptr) {
 
 // lowerWatermark is the part of a tick. mu is held.
 func (p *Heap) lowerWatermark() {
-	p.watermark = max(leastWatermark, p.committed, p.watermark-p.watermark/stepShare)
+	p.watermark = max(leastWatermark, p.committed, p.watermark-p.watermark/StepShare)
 	p.noteWatermark()
 }
 
