@@ -10,6 +10,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
+	"github.com/freehold-go/freehold/internal/test/runs"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -262,55 +263,23 @@ func TestRandomProgramsWithRuns(t *testing.T) {
 	for seed, o := range []Options{{}, {MaxBytes: 64 << 20}, {HugePages: true}, {WholePages: true}} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		h := newHeap(t, o)
-		caches := newProcessors(h, 2)
-		var live [][]byte
-		mark := func(b []byte) []byte {
-			b[0], b[len(b)-1] = byte(len(b)), byte(len(b))
-			return b
-		}
-		for range calls {
-			o, i := caches[r.IntN(2)], 0
-			size := 30<<10 + r.IntN(230<<10)
-			if r.IntN(10) == 0 {
-				size = r.IntN(3 << 20)
-			}
-			if len(live) > 0 {
-				i = r.IntN(len(live))
-			}
-			switch op := r.IntN(200); {
-			case op == 0:
-				h.Trim()
-			case op < 3:
-				h.tick()
-			case op < 5 && len(live) > 0:
-				pages.Advise(live[i], vm.Random)
-			case op < 25 && len(live) > 0:
-				if b, ok := h.Resize(live[i], size+1); ok {
-					live[i] = mark(b)
+		two := twoProcessors{h, newProcessors(h, 2), r}
+		runs.Program{
+			Calls: calls, MostLive: 60, Aligns: 15,
+			Size: func() int {
+				if r.IntN(10) == 0 {
+					return 1 + r.IntN(3<<20)
 				}
-			case len(live) == 60 || op < 110 && len(live) > 0:
-				if b := live[i]; b[0] != byte(len(b)) || b[len(b)-1] != byte(len(b)) {
-					t.Fatalf("a block of %d bytes has changed", len(b))
+				return 30<<10 + 1 + r.IntN(230<<10)
+			},
+			Advise: func(b []byte) { pages.Advise(b, vm.Random) },
+			Check: func() {
+				if r.IntN(8) == 0 {
+					h.check(t)
 				}
-				o.Free(live[i])
-				live[i] = live[len(live)-1]
-				live = live[:len(live)-1]
-			default:
-				zero := op%4 == 0
-				b, err := o.Alloc(size+1, 1<<r.IntN(15), zero)
-				if err != nil || zero && !allSet(b, 0) {
-					t.Fatalf("%d bytes: %v", size, err)
-				}
-				live = append(live, mark(b))
-			}
-			if r.IntN(8) == 0 {
-				h.check(t)
-			}
-		}
-		for _, b := range live {
-			h.Free(b)
-		}
-		for _, o := range caches {
+			},
+		}.Run(t, r, two)
+		for _, o := range two.processors {
 			o.Close()
 		}
 		h.Trim()
@@ -319,6 +288,19 @@ func TestRandomProgramsWithRuns(t *testing.T) {
 		}
 	}
 }
+
+// twoProcessors is a heap of which one of two processors, at random, makes each call.
+type twoProcessors struct {
+	*Heap
+	processors []*processor
+	rand       *rand.Rand
+}
+
+func (h twoProcessors) Alloc(size, align int, zero bool) ([]byte, error) {
+	return h.processors[h.rand.IntN(2)].Alloc(size, align, zero)
+}
+
+func (h twoProcessors) Free(b []byte) { h.processors[h.rand.IntN(2)].Free(b) }
 
 // A block that a run serves counts as others do: at rate 1 each is watched.
 func TestRunsAreCounted(t *testing.T) {
