@@ -114,8 +114,8 @@ func (h *Heap) reclaim(need uintptr) bool {
 	if limited && !h.mayCount(need) {
 		return false
 	}
+	worth := !limited || h.worthADrain() // waits for an ongoing drain
 	drainedAt := h.caches.drainedAt.Load()
-	worth := !limited || h.worthADrain()
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
 	if h.pages.Closed.Load() {

@@ -270,7 +270,7 @@ func (c *central) shrink(h *Heap) {
 	}
 }
 
-// grow adds a span of a home.
+// grow adds a span to a home.
 func (c *central) grow(h *Heap, home int) error {
 	class := &classes[c.class]
 	statuses, err := h.pages.AllocObject(class.metadataBytes())
