@@ -47,6 +47,9 @@ func TestBlocksWithoutAMagazine(t *testing.T) {
 	if p.free(live[1]); m.Holding(class, 0).Free != n.Free+1 || m.Holding(class, 0).Frees != n.Frees+1 {
 		t.Errorf("%+v before a free, and %+v after it", n, m.Holding(class, 0))
 	}
+	if p.freeToDepot(live[1]) {
+		t.Error("a block is freed twice")
+	}
 	for _, addr := range objects {
 		m.below.FreeObject(addr, size)
 	}
@@ -147,6 +150,9 @@ func TestMapIDs(t *testing.T) {
 		m := newMachine(t, pages.Options{}, 1)
 		if id := m.MapID(); seen[id] && id>>mapHeapShift != noMapID {
 			t.Fatalf("two open heaps have the number %#x", id)
+		}
+		if i%50 == 10 && m.MapID() != all[i-5].MapID() { // the one that was closed
+			t.Errorf("heap %d has the number %#x, want %#x", i, m.MapID(), all[i-5].MapID())
 		}
 		seen[m.MapID()] = true
 		all = append(all, m)

@@ -240,6 +240,12 @@ func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 	}
 }
 
+// noCache has slots without caches.
+type noCache struct{}
+
+func (noCache) Hold() (int, *Magazines) { return 0, nil }
+func (noCache) Leave(int)               {}
+
 // Blocks of another home leave a magazine that a cache gives up: all of them alone if half of the
 // sample is theirs, and with the magazine if most are and their home has no magazine.
 func TestBlocksGoHome(t *testing.T) {
@@ -272,12 +278,8 @@ func TestBlocksGoHome(t *testing.T) {
 		theirs.n -= uintptr(tt.foreign)
 		d.flush(h, theirs)
 
-		kept, stay := d.sendHome(h, m, 0), 0
-		if kept != nil {
-			stay = int(kept.n)
-			d.flush(h, kept)
-		}
-		if sent := int(other.stocked.blocks) - tt.has*maxBatch; stay != tt.stay || sent != tt.sent {
+		d.exchange(h, noCache{}, m)
+		if stay, sent := int(d.stocked.blocks), int(other.stocked.blocks)-tt.has*maxBatch; stay != tt.stay || sent != tt.sent {
 			t.Errorf("%+v: %d stay, and %d are sent", tt, stay, sent)
 		}
 	}
