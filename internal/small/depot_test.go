@@ -240,6 +240,23 @@ func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 	}
 }
 
+// Calls may read while others allocate: with -race too.
+func TestCallsBesideOthers(t *testing.T) {
+	p := newProcessor(t)
+	p.alloc(t, 64)
+	done := make(chan bool)
+	go func() {
+		p.alloc(t, 1024)
+		p.alloc(t, 2048)
+		done <- true
+	}()
+	first := p.m.Calls()
+	<-done
+	if n := p.m.Calls(); first < 1 || n != 3 {
+		t.Errorf("%d calls, and then %d", first, n)
+	}
+}
+
 // noCache has slots without caches.
 type noCache struct{}
 
