@@ -87,11 +87,10 @@ func TestOwnerIsReportedOnce(t *testing.T) {
 // Open has the owners of a kind that are neither closed nor dropped, equal ones once.
 func TestOpenOwners(t *testing.T) {
 	defer WatchTo(new(strings.Builder))()
-	var kept [3]owner
-	for i := range kept {
-		Watch(&kept[i], "owners.owner", []string{"b", "a", "b"}[i])
+	kept := []*owner{{}, {}, {}, {}}
+	for i, o := range kept {
+		Watch(o, []string{"owners.owner", "owners.other"}[i/3], []string{"b", "a", "b", "c"}[i])
 	}
-	Watch(&struct{ n int }{}, "owners.other", "c")
 	var got []string
 	for _, o := range Open("owners.owner") {
 		got = append(got, fmt.Sprint(o, o.Count))
@@ -99,8 +98,8 @@ func TestOpenOwners(t *testing.T) {
 	if want := []string{`owners.owner "a" 1`, `owners.owner "b" 2`}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for i := range kept {
-		Closed(&kept[i])
+	for _, o := range kept {
+		Closed(o)
 	}
 	if got := Open("owners.owner"); len(got) > 0 {
 		t.Errorf("%v are closed", got)
