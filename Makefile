@@ -52,7 +52,7 @@ TARGETS = modules race emulators systems asan today oldest 386 malloc portable s
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick core $(TARGETS) beam soak fuzz fuzz-long tip newest mutants faults misuse bench benchstat release-check demo demo-page
+.PHONY: test test-long quick core $(TARGETS) beam soak fuzz fuzz-long tip newest mutants faults conformance misuse bench benchstat release-check demo demo-page
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -193,6 +193,11 @@ KILLS ?= 500
 faults:
 	$(GO) test -count=1 -v ./internal/test/faults -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
 	cd cmd/freehold && $(GO) test -count=1 -v -run 'SortFills|KillsOfASort|KillsOfASnapshot|SnapshotFills' . -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
+
+# Tests of freehold cache by other projects and their clients, none skipped. It needs Debian 12 with
+# git, perl, java, mvn, node, npm and python3-venv.
+conformance:
+	cd cmd/freehold && CONFORMANCE=required $(GO) test -count=1 -v -timeout 30m -run Conformance .
 
 # Each fuzzer for a short time, from the corpora that long runs have left in
 # testdata/fuzz.

@@ -20,8 +20,19 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// Tests of memcached's protocol by other projects: memcached, libmemcached, a client in Python and
-// a client in Go. Each test fetches a project's tests, and is skipped if it cannot. docs/cache-server.md has the counts.
+// Tests of memcached's protocol by other projects: memcached, libmemcached, and clients in Python,
+// Go, Java, JavaScript and PHP. Each test fetches a project's tests or its client. If it cannot, it
+// is skipped, or fails if the environment has CONFORMANCE=required, as in make conformance.
+// docs/cache-server.md has the counts.
+
+// lacking skips a test for which something cannot be had, or fails it if conformance is required.
+func lacking(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CONFORMANCE") == "required" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
 
 // external skips short tests, and those on machines that lack a program.
 func external(t *testing.T, programs ...string) {
@@ -31,7 +42,7 @@ func external(t *testing.T, programs ...string) {
 	}
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("needs %s", p)
+			lacking(t, "needs %s", p)
 		}
 	}
 }
@@ -43,7 +54,7 @@ func obtain(t *testing.T, dir string, command ...string) string {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Skipf("%v cannot be had here: %v\n%s", command, err, out)
+		lacking(t, "%v cannot be had here: %v\n%s", command, err, out)
 	}
 	return string(out)
 }
@@ -58,6 +69,11 @@ func fetchDebian(t *testing.T, packages ...string) (dir string) {
 		obtain(t, dir, "dpkg", "-x", deb, dir)
 	}
 	return dir
+}
+
+// librariesOf returns the environment's setting of the libraries in a directory of fetchDebian.
+func librariesOf(dir string) string {
+	return "LD_LIBRARY_PATH=" + strings.Join(freehold.Must(filepath.Glob(filepath.Join(dir, "usr/lib/*"))), ":")
 }
 
 // asMemcached is a program that takes memcached's flags and runs freehold cache.
@@ -176,7 +192,7 @@ func TestConformanceMemccapable(t *testing.T) {
 	address, _ := startCache(t)
 	host, port, _ := net.SplitHostPort(address)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "usr/bin/memccapable"), "-a", "-h", host, "-p", port)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(freehold.Must(filepath.Glob(filepath.Join(dir, "usr/lib/*"))), ":"))
+	cmd.Env = append(os.Environ(), librariesOf(dir))
 	out, err := cmd.CombinedOutput()
 	if n := strings.Count(string(out), "[pass]"); err != nil || n != 27 {
 		t.Errorf("%d of 27 pass, %v\n%s", n, err, out)
@@ -222,6 +238,55 @@ func TestConformanceGomemcache(t *testing.T) {
 	if err != nil || !strings.Contains(string(ran), "--- PASS: TestLocalhost") {
 		t.Errorf("%v\n%s", err, ran)
 	}
+}
+
+// runClient checks the output of a client in testdata/clients, which ends with the number of its
+// checks.
+func runClient(t *testing.T, cmd *exec.Cmd, checks int) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if want := fmt.Sprintf("%d checks\n", checks); err != nil || !strings.HasSuffix(string(out), want) {
+		t.Errorf("%v\n%s, want %s", err, out, want)
+	}
+}
+
+// xmemcached, a client in Java.
+func TestConformanceXmemcached(t *testing.T) {
+	external(t, "java", "mvn")
+	dir := t.TempDir()
+	const pom = `<project><modelVersion>4.0.0</modelVersion><groupId>g</groupId><artifactId>a</artifactId><version>1</version><dependencies><dependency>
+<groupId>com.googlecode.xmemcached</groupId><artifactId>xmemcached</artifactId><version>2.4.8</version></dependency></dependencies></project>`
+	filetest.Must(t, os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(pom), 0o644))
+	obtain(t, dir, "mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies", "-DoutputDirectory="+dir)
+	address, _ := startCache(t)
+	runClient(t, exec.CommandContext(t.Context(), "java", "-cp", dir+"/*", "testdata/clients/Client.java", address), 41)
+}
+
+// npm's memcached, a client in JavaScript.
+func TestConformanceNpm(t *testing.T) {
+	external(t, "node", "npm")
+	dir := t.TempDir()
+	obtain(t, dir, "npm", "install", "--silent", "--no-audit", "--no-fund", "memcached@2.2.2")
+	address, _ := startCache(t)
+	cmd := exec.CommandContext(t.Context(), "node", "testdata/clients/client.js", address)
+	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(dir, "node_modules"))
+	runClient(t, cmd, 37)
+}
+
+// php-memcached, libmemcached's client in PHP.
+func TestConformancePHP(t *testing.T) {
+	external(t, "apt-get", "dpkg")
+	const php = "php8.2" // of Debian 12
+	dir := fetchDebian(t, php+"-cli", php+"-common", php+"-memcached", php+"-igbinary", php+"-msgpack", "libmemcached11", "libhashkit2")
+	args := []string{"-n"}
+	for _, extension := range []string{"igbinary", "msgpack", "memcached"} { // in the order of their needs
+		args = append(args, "-d", "extension="+freehold.Must(filepath.Glob(filepath.Join(dir, "usr/lib/php/2*", extension+".so")))[0])
+	}
+	address, _ := startCache(t)
+	host, port, _ := net.SplitHostPort(address)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "usr/bin", php), append(args, "testdata/clients/client.php", host, port)...)
+	cmd.Env = append(os.Environ(), librariesOf(dir))
+	runClient(t, cmd, 46)
 }
 
 // Prometheus' exporter finds all that it looks for in stats, stats slabs, stats items and stats

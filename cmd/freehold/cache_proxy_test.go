@@ -79,7 +79,7 @@ func startNutcracker(t *testing.T, dir string, servers []string) string {
 	_, statsPort, _ := net.SplitHostPort(stats.Addr().String())
 	stats.Close()
 	cmd := exec.Command(filepath.Join(dir, "usr/sbin/nutcracker"), "-c", file, "-s", statsPort, "-o", filepath.Join(dir, "nutcracker.log"))
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(freehold.Must(filepath.Glob(filepath.Join(dir, "usr/lib/*"))), ":"))
+	cmd.Env = append(os.Environ(), librariesOf(dir))
 	filetest.Must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	await(t, "nutcracker listens", func() bool {
