@@ -366,7 +366,7 @@ func TestAtExit(t *testing.T) {
 		"profile": {nil, []string{"freehold", stats}},
 		"stats":   {[]string{stats, `"index"`, `"db"`}, []string{"freehold:"}},
 		"leak": {[]string{leaks, `1 block, 100 bytes of heap "index", tag "db", allocated at:`, "track_test.direct\n", dropped,
-			"memory of arena.Arena, allocated through arena.(*Arena).Alloc at:", open, "track_test.TestAtExit"}, []string{stats, `"default"`, "was dropped"}},
+			"memory of arena.Arena, allocated through arena.(*Arena).Alloc at:", open, "track_test.TestAtExit"}, []string{stats, `"default"`}},
 		"stats,leak": {[]string{leaks, dropped, stats}, nil},
 		// Red zones and freed blocks in quarantine are not leaks.
 		"leak,poison":           {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
