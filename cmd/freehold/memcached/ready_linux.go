@@ -88,6 +88,7 @@ func (s *session) serveReady(d *deadlined) {
 			}
 			r.turns.Store(2*turns + uint64(bit(found == noInput)))
 			s.sweeper.arm(s.Server)
+			s.lendWorkspace()
 			return s.err != nil || s.watcher != nil
 		})
 		r.direct = false

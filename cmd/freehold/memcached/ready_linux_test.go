@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +71,49 @@ func TestEndTogetherWithInput(t *testing.T) {
 	if want := "CLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\n"; string(rest) != want || err != nil {
 		t.Errorf("%q, %v, want %q and the end", rest, err, want)
 	}
+}
+
+// live counts the bytes that an allocator has given.
+type live struct {
+	freehold.Allocator
+	bytes atomic.Int64
+}
+
+func (l *live) Alloc(size, align int) ([]byte, error) {
+	b, err := l.Allocator.Alloc(size, align)
+	l.bytes.Add(int64(len(b)))
+	return b, err
+}
+
+func (l *live) Free(b []byte) {
+	l.bytes.Add(-int64(len(b)))
+	l.Allocator.Free(b)
+}
+
+// Sessions that wait hold no buffers: all that there are are spares.
+func TestIdleSessionsHoldNoBuffers(t *testing.T) {
+	s := newServer(t)
+	heap := &live{Allocator: s.options.Heap}
+	s.options.Heap, s.options.MaxConns = heap, 100
+	for range 20 {
+		conn, replies := overTCP(t, s)
+		for range tryingTurns + 2 {
+			say(t, conn, replies, "mn\r\n", "MN\r\n")
+		}
+	}
+	held := func() int64 {
+		s.spares.mu.Lock()
+		defer s.spares.mu.Unlock()
+		return heap.bytes.Load() - int64(len(s.spares.all)*ownBytes)
+	}
+	for deadline := time.Now().Add(time.Minute); held() > 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting sessions hold %d bytes", held())
+		}
+	}
+	conn, replies := overTCP(t, s) // the middle of a command stays
+	say(t, conn, replies, "mn\r\nset a 0 0 3\r\nx", "MN\r\n")
+	say(t, conn, replies, "yz\r\n", "STORED\r\n")
 }
 
 // A session serves on after sweeps and kicks, until it is cut.

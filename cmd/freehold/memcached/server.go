@@ -58,6 +58,7 @@ type Server struct {
 	watchers watchers
 	grants   grants
 	sweeper  sweeper
+	spares   spares
 	dumping  sync.Mutex // held while keys are listed, since a list pins memory of the cache
 
 	mu         sync.Mutex // guards the following
@@ -126,6 +127,9 @@ func (s *Server) leave(se *session) {
 	defer s.mu.Unlock()
 	delete(s.sessions, se)
 	s.gone.add(&se.counts)
+	if len(s.sessions) == 0 {
+		s.spares.free(s.options.Heap)
+	}
 	s.done.Done()
 }
 

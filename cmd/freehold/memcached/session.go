@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/freehold-go/freehold"
 )
@@ -35,8 +36,6 @@ type session struct {
 	conn     io.ReadWriter
 	id       uint64   // in the order of their beginnings
 	watcher  *watcher // nil unless the client watches
-	memory   []byte   // the block with own and ownOut
-	own      []byte   // the session's own buffer
 	buf      []byte   // own, or inBlock
 	from, to int
 
@@ -44,19 +43,11 @@ type session struct {
 	need    int // bytes of the command at from with its data block, 0 if unknown
 	skip    int // bytes of a refused data block that have not arrived
 
-	text    []byte // the line of the current command
-	words   [maxWords][]byte
-	rest    []byte // the part of text after words
-	lookups lookups
-	passed  []passed
-	later   *meta // an mg that may win its entry, with its state in look
-	look    look
-	key     [maxKey]byte
-	ownOut  []byte // the session's own reply buffer, of length 0
+	*workspace // nil while the session waits with nothing in its buffers
+
 	out     []byte // ownOut, or outBlock
 	noReply int    // length of out before the reply to the current command
 	short   int    // bytes that a reply needs for which out has no room
-	scratch []byte
 	joined  []byte // a block with the new value of an append or prepend
 	err     error  // why the session ends
 	counts  counters
@@ -69,6 +60,22 @@ type session struct {
 
 	known    bool // the client has authenticated
 	failures int  // of authentication
+}
+
+// A workspace has the buffers of a session, and the state of the command that it runs.
+type workspace struct {
+	memory  []byte // the block with own and ownOut
+	own     []byte // the session's own buffer
+	ownOut  []byte // its own reply buffer, of length 0
+	text    []byte // the line of the current command
+	words   [maxWords][]byte
+	rest    []byte // the part of text after words
+	lookups lookups
+	passed  []passed
+	later   *meta // an mg that may win its entry, with its state in look
+	look    look
+	key     [maxKey]byte
+	scratch []byte
 }
 
 // errQuit ends a session at the client's request, errRefused one whose client breaks the protocol.
@@ -111,7 +118,7 @@ func (s *session) turn() input {
 	return found
 }
 
-// An input is what a read has found.
+// An input is the result of a read.
 type input int
 
 const (
@@ -141,12 +148,11 @@ func (s *session) reason() string {
 
 // fill makes room in the buffer and reads once. It reports whether it has filled the room.
 func (s *session) fill() (isFull bool) {
-	if s.memory == nil {
-		if s.memory, s.err = s.options.Heap.Alloc(ownBytes, 1); s.err != nil {
+	if s.workspace == nil {
+		if s.workspace, s.err = s.spares.take(s.options.Heap); s.err != nil {
 			return false
 		}
-		s.own, s.ownOut = s.memory[:bufferBytes:bufferBytes], s.memory[bufferBytes:bufferBytes]
-		s.buf, s.out = s.own, s.ownOut
+		s.buf, s.out, s.from, s.to = s.own, s.ownOut, 0, 0
 	}
 	s.shrink()
 	switch {
@@ -250,10 +256,74 @@ func (s *session) giveBack() {
 		s.inBlock = nil
 	}
 	s.endGrant()
-	if s.memory != nil {
-		s.options.Heap.Free(s.memory)
-		s.memory, s.own, s.ownOut, s.buf, s.out = nil, nil, nil, nil, nil
+	s.giveWorkspace()
+}
+
+// giveWorkspace makes the workspace a spare for other sessions.
+func (s *session) giveWorkspace() {
+	if s.workspace != nil {
+		s.spares.give(s.options.Heap, s.workspace)
+		s.workspace, s.buf, s.out = nil, nil, nil
 	}
+}
+
+// lendWorkspace gives the workspace to others while the session waits with nothing in its buffers.
+func (s *session) lendWorkspace() {
+	if s.from == s.to && s.inBlock == nil && s.outBlock == nil {
+		s.giveWorkspace()
+	}
+}
+
+// spares are workspaces that no session uses. The last one is taken first, since the processor's
+// caches still have it. So many clients that send one command at a time use few of them.
+type spares struct {
+	mu  sync.Mutex // guards all
+	all []*workspace
+}
+
+const maxSpares = 64
+
+// take returns a spare or a new workspace.
+func (sp *spares) take(heap freehold.Allocator) (*workspace, error) {
+	if w := sp.last(); w != nil {
+		return w, nil
+	}
+	memory, err := heap.Alloc(ownBytes, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &workspace{memory: memory, own: memory[:bufferBytes:bufferBytes], ownOut: memory[bufferBytes:bufferBytes]}, nil
+}
+
+// last takes the last spare, or returns nil.
+func (sp *spares) last() (w *workspace) {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	if n := len(sp.all); n > 0 {
+		w, sp.all = sp.all[n-1], sp.all[:n-1]
+	}
+	return w
+}
+
+// give makes w a spare, or frees it if there are enough.
+func (sp *spares) give(heap freehold.Allocator, w *workspace) {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	if len(sp.all) == maxSpares {
+		heap.Free(w.memory)
+		return
+	}
+	sp.all = append(sp.all, w)
+}
+
+// free frees all spares.
+func (sp *spares) free(heap freehold.Allocator) {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	for _, w := range sp.all {
+		heap.Free(w.memory)
+	}
+	sp.all = nil
 }
 
 // fits reports whether out has room for a reply with a value of n bytes. If not, the command must
@@ -429,7 +499,9 @@ func (s *session) release() {
 		s.outBlock = nil
 		s.endGrant()
 	}
-	s.out = s.ownOut
+	if s.workspace != nil {
+		s.out = s.ownOut
+	}
 }
 
 // reply appends a line to the replies.
