@@ -253,3 +253,13 @@ func (s smallBlocks) Alloc(size, align int) ([]byte, error) {
 	}
 	return s.Allocator.Alloc(size, align)
 }
+
+// A table is in a block from its first address to the one before its end: another block may follow.
+func TestTablesInBlocks(t *testing.T) {
+	h := hugeTables{blocks: []extent{{0x1000, 0x2000}, {0x3000, 0x5000}}}
+	for at, want := range map[uintptr]bool{0xFFF: false, 0x1000: true, 0x1FFF: true, 0x2000: false, 0x2FFF: false, 0x3000: true, 0x4FFF: true, 0x5000: false} {
+		if h.has(at) != want {
+			t.Errorf("%#x is in a block: %t", at, !want)
+		}
+	}
+}

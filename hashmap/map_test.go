@@ -3,6 +3,7 @@ package hashmap
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -41,6 +42,9 @@ func TestMemory(t *testing.T) {
 	}
 	mustBeWhole(t, m)
 	m.Close()
+	if closed, want := m.Stats(), (Stats{Moved: st.Moved}); closed != want {
+		t.Errorf("Close leaves %+v", closed)
+	}
 }
 
 // One Put moves the entries of a table at most, and takes that table's memory and that
@@ -149,6 +153,42 @@ func TestIterationEnds(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%s: %d entries", name, n)
 		}
+		m.Close()
+	}
+}
+
+// Loops that overlap end in any order, and growth then still copies the table of each that is left.
+func TestPulledLoopsEndInAnyOrder(t *testing.T) {
+	const n, loops = groupSlots, 3
+	for ended := range loops {
+		m := New[int, string](alloctest.New(t), nil)
+		for i := range n {
+			m.Put(i, "text")
+		}
+		var next [loops]func() (int, string, bool)
+		var stop [loops]func()
+		var seen [loops]map[int]bool
+		for i := range loops {
+			next[i], stop[i] = iter.Pull2(m.All())
+			k, _, _ := next[i]()
+			seen[i] = map[int]bool{k: true}
+		}
+		stop[ended]()
+		for i := range 100 { // the table grows
+			m.Put(n+i, "text")
+		}
+		for i := range loops {
+			for k, v, ok := next[i](); ok; k, v, ok = next[i]() {
+				if seen[i][k] || v != "text" {
+					t.Fatalf("loop %d yields %d, %q after loop %d ended", i, k, v, ended)
+				}
+				seen[i][k] = true
+			}
+			if i != ended && len(seen[i]) < n {
+				t.Errorf("loop %d has yielded %d entries after loop %d ended, want %d", i, len(seen[i]), ended, n)
+			}
+		}
+		mustBeWhole(t, m)
 		m.Close()
 	}
 }

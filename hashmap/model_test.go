@@ -308,6 +308,7 @@ var kinds = []modelled{
 	kind("[24]byte-[200]byte", func(n int) [24]byte { return [24]byte{byte(n), 23: byte(n >> 8)} }, func(n int) [200]byte { return [200]byte{0: byte(n), 199: byte(n)} }, same),
 	kind("[200]byte-uint64", func(n int) [200]byte { return [200]byte{byte(n), 199: byte(n >> 8)} }, number[uint64], same),
 	kind("[16]byte-uint64", func(n int) [16]byte { return [16]byte{byte(n), 15: byte(n >> 8)} }, number[uint64], same),
+	kind("[2]uint64-uint8", func(n int) [2]uint64 { return [2]uint64{uint64(n) % 3, uint64(n)} }, number[uint8], same), // keys and values apart
 	kind("padded-padded", noisy, noisy, same),
 	kind("float64-float32", func(n int) float64 { return float64(n-20) / 4 }, func(n int) float32 { return float32(n) }, same),
 	kind("string-uint64", text, number[uint64], same),
