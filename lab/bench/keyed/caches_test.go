@@ -65,16 +65,10 @@ var caches = []struct {
 			close: func() { c.Close() },
 		}
 	}},
-	{"otter", otterCache(nil)},
-}
-
-// otterCache makes otter, which evicts by executor, or in goroutines if that is nil.
-func otterCache(executor func(f func())) func(maxBytes, entries int) cacheOf {
-	return func(maxBytes, _ int) cacheOf {
+	{"otter", func(maxBytes, _ int) cacheOf {
 		c := otter.Must(&otter.Options[string, []byte]{
 			MaximumWeight: uint64(maxBytes),
 			Weigher:       func(k string, v []byte) uint32 { return uint32(len(k) + len(v)) },
-			Executor:      executor,
 		})
 		return cacheOf{
 			get: func(room, key []byte) ([]byte, bool) {
@@ -84,7 +78,7 @@ func otterCache(executor func(f func())) func(maxBytes, entries int) cacheOf {
 			set:   func(key, value []byte) { c.Set(string(key), append([]byte(nil), value...)) },
 			close: func() { c.InvalidateAll(); c.StopAllGoroutines() },
 		}
-	}
+	}},
 }
 
 func freeholdCache(maxBytes, _ int) cacheOf {
