@@ -129,6 +129,16 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
+// Prefetch brings the index and the entries of keys into the processor's caches, for programs
+// that know some calls ahead, such as pipelined writes. It waits for the memory of several keys at
+// once. It changes nothing, and is no read.
+func (c *Cache) Prefetch(keys [][]byte) {
+	c.base.MustBeOpen(&kind, "Prefetch")
+	for from := 0; from < len(keys); from += batchKeys {
+		c.prefetch(keys[from:min(from+batchKeys, len(keys))])
+	}
+}
+
 // prefetch returns the hashes of at most batchKeys keys. It prefetches the buckets of all, and then
 // the items of all.
 func (c *Cache) prefetch(keys [][]byte) (hashes [batchKeys]uint64) {

@@ -377,3 +377,27 @@ func TestHitOfAFreedSlot(t *testing.T) {
 		t.Errorf("%d keys were found, %d blocks freed after %d waits", found, len(p.freed), waits)
 	}
 }
+
+// TestPrefetch: Prefetch changes nothing, whatever keys there are, and is no read.
+func TestPrefetch(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20, Access: true})
+	var keys [][]byte
+	for i := range 2*batchKeys + 3 {
+		keys = append(keys, fmt.Append(nil, "key ", i))
+	}
+	c.Prefetch(keys) // of an empty cache
+	must(0, c.Set(keys[20], []byte("value")))
+	before := c.Stats()
+	c.Prefetch(nil)
+	c.Prefetch(keys)
+	if after := c.Stats(); after.Hits != before.Hits || after.Misses != before.Misses || after.Len != 1 {
+		t.Errorf("%+v, and before %+v", after, before)
+	}
+	if !c.Peek(keys[20], func(e Entry) {
+		if e.Read {
+			t.Error("Prefetch counts as a read")
+		}
+	}) {
+		t.Error("the entry is gone")
+	}
+}

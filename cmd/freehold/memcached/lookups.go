@@ -61,6 +61,32 @@ func (s *session) lookUp(in []byte) (used int) {
 	return used
 }
 
+// prefetchSets prefetches the items of the sets at the start of in, and returns how many there are.
+func (s *session) prefetchSets(in []byte) (n int) {
+	keys := &s.lookups.keys
+	for ; n < maxLookups && bytes.HasPrefix(in, []byte("set ")); n++ {
+		end := bytes.IndexByte(in, '\n')
+		if end < 0 {
+			break
+		}
+		key, rest := nextWord(in[len("set "):end])
+		_, rest = nextWord(rest)
+		_, rest = nextWord(rest)
+		word, _ := nextWord(rest)
+		size, ok := parseUint(bytes.TrimSuffix(word, crlf[:1]))
+		used := uint64(end) + 1 + size + uint64(len(crlf))
+		if !ok || size > uint64(len(in)) || used > uint64(len(in)) {
+			break
+		}
+		keys[n] = key
+		in = in[used:]
+	}
+	if n > 1 {
+		s.cache.Prefetch(keys[:n])
+	}
+	return n
+}
+
 // isLookup reports whether in may begin with a lookup.
 func isLookup(in []byte) bool {
 	return len(in) > 4 && (in[0] == 'm' && in[1] == 'g' && in[2] == ' ' || in[0] == 'g' && in[1] == 'e' && in[2] == 't')

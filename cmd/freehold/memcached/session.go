@@ -42,6 +42,7 @@ type session struct {
 	scanned int // bytes from from on that have no newline
 	need    int // bytes of the command at from with its data block, 0 if unknown
 	skip    int // bytes of a refused data block that have not arrived
+	ahead   int // commands behind the current one whose items are prefetched
 
 	*workspace // nil while the session waits with nothing in its buffers
 
@@ -395,6 +396,11 @@ func (s *session) step() bool {
 			s.from += used
 			return true
 		}
+	}
+	if s.ahead > 0 {
+		s.ahead--
+	} else if in[0] == 's' && s.need == 0 && s.scanned == 0 && !s.isStrange() {
+		s.ahead = max(s.prefetchSets(in)-1, 0)
 	}
 	if in[0] == binaryMagic {
 		s.fail("CLIENT_ERROR the binary protocol is not supported, only the text and meta commands")
