@@ -52,8 +52,9 @@ func LendsBy(addr *ssa.FieldAddr) (name string, returns, ok bool) {
 	return "", false, false
 }
 
-// IsEntry reports whether t is a cache.Entry.
+// IsEntry reports whether t is a cache.Entry, which is an EntryOf[[]byte].
 func IsEntry(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Entry" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == module+"/cache"
+	return ok && n.Obj().Name() == "EntryOf" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == module+"/cache" &&
+		n.TypeArgs().Len() == 1 && IsText(n.TypeArgs().At(0))
 }
