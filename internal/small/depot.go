@@ -38,7 +38,6 @@
 package small
 
 import (
-	"iter"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
@@ -54,28 +53,6 @@ var (
 	leastStocked = max(4, runtime.NumCPU()/2)
 	leastEmpty   = max(2, runtime.NumCPU()/4)
 )
-
-// numHomes returns the number of homes of a new heap. slotNumber returns a number for a slot: homeOf
-// reduces it to a home. Both are variables for tests.
-var (
-	numHomes   = func() int { return homesFor(runtime.GOMAXPROCS(0)) }
-	slotNumber = func(slot int) int { return slot }
-)
-
-// SetHomes sets the number of homes of new heaps and the home of each slot. Calling undo restores
-// both. For tests.
-func SetHomes(n int, of func(slot int) int) (undo func()) {
-	homes, number := numHomes, slotNumber
-	numHomes, slotNumber = func() int { return n }, of
-	return func() { numHomes, slotNumber = homes, number }
-}
-
-const maxHomes = 64
-
-// homesFor returns the number of homes, a power of two.
-func homesFor(processors int) int {
-	return 1 << bits.Len(uint(min(processors, maxHomes)-1))
-}
 
 // depot has the magazines of one home and one class. mu guards it.
 //
@@ -95,37 +72,6 @@ type depot struct {
 }
 
 const _ = 64 - unsafe.Sizeof(depot{})
-
-// home has the depots and the partial spans of a home, by class. With words of 64 bits each depot
-// fills a cache line.
-type home struct {
-	depots  [NumClasses]depot
-	partial [NumClasses]spanList
-}
-
-// homes has the homes of a heap. A home has 7 KB, so each is nil until a processor of it needs a
-// depot. Once added it stays.
-type homes []atomic.Pointer[home]
-
-// all yields the homes that were added, with their numbers.
-func (all homes) all(yield func(i int, x *home) bool) {
-	for i := range all {
-		if x := all[i].Load(); x != nil && !yield(i, x) {
-			return
-		}
-	}
-}
-
-// others yields all but home i. Each home has an order of its own.
-func (all homes) others(i int) iter.Seq[*home] {
-	return func(yield func(x *home) bool) {
-		for j := 1; j < len(all); j++ {
-			if x := all[i^j].Load(); x != nil && !yield(x) {
-				return
-			}
-		}
-	}
-}
 
 // depot returns a home's depot of the class. It adds the home if need be. The caller holds no depot.
 func (h *Heap) depot(class uint8, i int) *depot {
@@ -150,9 +96,6 @@ func (h *Heap) addHome(i int) *home {
 	h.homes[i].Store(x)
 	return x
 }
-
-// homeOf returns the home of a slot.
-func (h *Heap) homeOf(slot int) int { return slotNumber(slot) & (len(h.homes) - 1) }
 
 // look returns the number of stocked magazines, without mu.
 func (d *depot) look() int32 {

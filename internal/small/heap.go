@@ -26,6 +26,7 @@
 //	heap.go, verify.go    all classes and depots of one heap
 //	depot.go              magazines, and the spans of a central by fill and restore
 //	central.go, holes.go  spans and the statuses of free blocks
+//	homes.go              the list of homes
 //	limbo.go              statuses of freed spans
 //	magazine.go           magazines, and the statuses of blocks in them
 //	span.go               statuses, page words
