@@ -110,9 +110,9 @@ type fitted struct {
 // fit returns the segment to begin for an item, of at most the given bytes if the item fits there.
 // An item larger than segmentBytes may be alone in its segment. Else the segment has at least half
 // of segmentBytes, and at most runBytes. If sizes are alike, it has room for a whole number of such
-// items. Else it has segmentBytes times 1, 2, 4 or 8, and can replace others of that kind.
-// Of all these fit chooses the one with the highest score. An item that is alone is never copied.
-// So it may lose up to aloneBonus more.
+// items. Else it has segmentBytes times 1, 2, 4 or 8, so that it can replace any other segment of its
+// size. Of all these fit chooses the one with the highest score. An item that is alone is never
+// copied. So it may lose up to aloneBonus more.
 func (s *shard) fit(size, most int) (f fitted) {
 	c := s.c
 	if size <= c.segmentBytes/fittedShare {

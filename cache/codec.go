@@ -25,10 +25,10 @@ type Codec[T any] struct {
 	Decode func(b []byte) (T, error)
 }
 
-// NewCodec returns a Codec of two functions that many packages have: those of encoding/json, and
-// Marshal and Unmarshal of packages for MessagePack and CBOR.
+// NewCodec returns a Codec of two functions that many packages have, such as encoding/json and the
+// packages for MessagePack and CBOR:
 //
-//	people := cache.NewOf(heap, &cache.OfOptions[string, Person]{Options: o, Values: cache.NewCodec[Person](json.Marshal, json.Unmarshal)})
+//	values := cache.NewCodec[Person](json.Marshal, json.Unmarshal)
 //
 // unmarshal gets a pointer to a zero T. It must not keep b. For Protocol Buffers write a Codec of
 // MarshalAppend and Unmarshal, with *Person as T.

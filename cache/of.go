@@ -284,9 +284,9 @@ func (c *Of[K, V]) onKey(call string, k K, f func(key []byte) bool) (done bool) 
 	return done
 }
 
-// GetOrLoad returns the value of k. If there is none, or it cannot be decoded, it calls load once for
-// all goroutines that wait, and stores the result: see [Cache.GetOrLoad]. Each caller decodes the
-// bytes of the loaded value, and gets the result or the error of Decode.
+// GetOrLoad returns the value of k. If there is none, or it cannot be decoded, it calls load once
+// for all goroutines that wait, and stores the result: see [Cache.GetOrLoad]. Each caller decodes
+// the bytes of the loaded value, and gets the result or the error of Decode.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
 	c.base.MustBeOpen(&ofKind, "GetOrLoad")
 	var got EntryOf[V]

@@ -202,7 +202,7 @@ func TestCodecKeepsItsMemory(t *testing.T) {
 	}
 }
 
-// TestOfEntries: each call with an entry does what the call of Cache does.
+// TestOfEntries: all calls with entries, once each.
 func TestOfEntries(t *testing.T) {
 	type key struct{ a, b uint32 }
 	o := &OfOptions[key, person]{Values: NewCodec[person](json.Marshal, json.Unmarshal), Options: Options{Access: true}}

@@ -20,8 +20,8 @@
 // loop would replace one that is about to be read.
 //
 // Hits are compared a byte. An item's weight is half the binary logarithm of its size divided by
-// the mean size of new items. It is added to the hits that the item needs. A light item goes to
-// main with as many hits as its weight is below 0.
+// the mean size of new items. It is added to the hits that the item needs. The weight of a light item
+// is negative. Such an item has one hit for each unit below 0 when it goes to main.
 //
 // A ghost is 12 bits of the hash of a key that was evicted from the small queue. The ghost queue is
 // spread over the buckets of the index. Each bucket has up to five ghosts, in its note:
@@ -29,8 +29,8 @@
 //	note           | old 4 bits | ghost 12 bits | ... five in all, the newest last |
 //
 // The buckets have room for more ghosts if items are large. A hand passes over the buckets. It
-// forgets the ghosts that it has passed before, which are the old ones. So a bucket remembers
-// ghostPercent as many keys as it has items.
+// forgets the ghosts that it has passed before, which are the old ones. So the number of ghosts is
+// ghostPercent of the number of items.
 //
 // Another policy is another file with these functions:
 //

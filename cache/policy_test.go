@@ -127,7 +127,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestMean: the mean size is that of the first items, and follows a change of sizes.
+// TestMean: the mean size is the first items' mean at first, and follows a change of sizes.
 func TestMean(t *testing.T) {
 	var p policy
 	for i, step := range []struct {

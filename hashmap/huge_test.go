@@ -115,7 +115,7 @@ func TestTablesOfASmallMapAreNotInHugePages(t *testing.T) {
 	})
 }
 
-// Grow waits for pages, since nobody counts on it to be quick.
+// Grow waits for pages, because it need not be quick.
 func TestGrowTakesHugePages(t *testing.T) {
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
 		m := withHuge(open, obey)(alloctest.New(t), 0)
@@ -244,7 +244,7 @@ func TestWithoutHugePages(t *testing.T) {
 	})
 }
 
-// smallBlocks refuses what is aligned to more than two lines.
+// smallBlocks refuses blocks that are aligned to more than two lines.
 type smallBlocks struct{ freehold.Allocator }
 
 func (s smallBlocks) Alloc(size, align int) ([]byte, error) {

@@ -170,7 +170,7 @@ func (m *model[K, V]) get(k K) {
 }
 
 // iterate changes a Map in a loop over it: it deletes some entries and adds others. The loop
-// of a Shared may yield what was deleted.
+// of a Shared may yield deleted entries.
 func (m *model[K, V]) iterate(arg int) {
 	plain, isPlain := m.m.(*Map[K, V])
 	if !isPlain {

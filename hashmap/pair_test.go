@@ -8,8 +8,8 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// Keys and values on both sides of what a reference holds the lengths of, and all replacements
-// among them: those of the same length need no memory.
+// Keys and values of the greatest lengths that a reference holds, and of one more. Each replaces each
+// of the others. A replacement of the same length needs no memory.
 func TestPairsOfAllLengths(t *testing.T) {
 	a := &switched{Allocator: alloctest.New(t)}
 	m := New[string, []byte](a, nil)

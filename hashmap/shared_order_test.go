@@ -16,8 +16,8 @@ var readPoints = map[string]seam.Point{
 	"tags": readTags, "key": readKey, "value": readValue,
 }
 
-// sharedKeys returns keys from the first on whose tables have the same first bits of the hash as
-// that of like, or, if other is set, have not.
+// sharedKeys returns n keys from first on. The first bits of their hashes are like's. If other is set,
+// they differ from like's.
 func sharedKeys[V any](m *Shared[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
 	bits := func(k wide) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 	for ; len(keys) < n; first++ {
@@ -105,8 +105,7 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 	}
 }
 
-// TestSharedTornValues: a reader that finds a value of which only some words are written
-// waits for the writer.
+// TestSharedTornValues: a reader that finds a half-written value waits for the writer.
 func TestSharedTornValues(t *testing.T) {
 	m := NewShared[wide, wide](alloctest.New(t), nil)
 	defer m.Close()

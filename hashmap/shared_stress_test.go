@@ -199,7 +199,7 @@ func TestSharedGrowsBesideReaders(t *testing.T) {
 }
 
 // TestSharedTextIsNeverRecycled: alloctest fills freed blocks, so a reader of one would
-// find other bytes than those of its key.
+// not find the bytes of its key.
 func TestSharedTextIsNeverRecycled(t *testing.T) {
 	m := NewShared[string, string](alloctest.New(t), nil)
 	defer m.Close()

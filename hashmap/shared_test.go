@@ -53,7 +53,7 @@ func testSharedGrowMakesRoom[V any](t *testing.T) {
 	}
 }
 
-// tableBytesOf returns what m has reserved for tables, without what is left of huge pages.
+// tableBytesOf returns the bytes that m has reserved for tables, without the rests of huge pages.
 func tableBytesOf[K comparable, V any](m *Shared[K, V]) int {
 	st, h := m.Stats(), &m.huge
 	left := h.left.size() + h.unused.size()
@@ -63,7 +63,7 @@ func tableBytesOf[K comparable, V any](m *Shared[K, V]) int {
 	return st.Reserved - st.Text - int(left)
 }
 
-// TestLargeValuesTakeTheirSize: besides the value, an entry takes what its slot does.
+// TestLargeValuesTakeTheirSize: an entry takes its value and a slot.
 func TestLargeValuesTakeTheirSize(t *testing.T) {
 	testLargeValue[[largeBytes]byte](t)
 	testLargeValue[[64]float32](t)

@@ -2,7 +2,7 @@
 
 // Package fastcache replaces github.com/VictoriaMetrics/fastcache by freehold's cache:
 //
-//	go mod edit -replace github.com/VictoriaMetrics/fastcache=../freehold/adapters/fastcache     # a clone
+//	go mod edit -replace github.com/VictoriaMetrics/fastcache=../freehold/adapters/fastcache # a clone
 //	go mod tidy
 //
 // After the first release the path may be github.com/freehold-go/freehold/adapters/fastcache@v0.1.0.

@@ -81,8 +81,8 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 }
 
 // A cache that keeps runs of random lengths, beside a model of its stacks. The newest run is kept if
-// it is not too long for any. A full cache evicts runs of that length first, and others until an
-// eighth is free, and no more of them than that takes.
+// it is not too long for any. A full cache evicts runs of the new one's length first. Then it evicts
+// others, one by one, until an eighth is free.
 func TestLargeCacheLikeAModel(t *testing.T) {
 	h := newHeap(t, Options{})
 	for seed, bounds := range [][2]uintptr{{64, 128}, {64, 32}, {100, 100}, {8, 128}, {0, 0}} {
@@ -289,7 +289,7 @@ func TestRandomProgramsWithRuns(t *testing.T) {
 	}
 }
 
-// twoProcessors is a heap of which one of two processors, at random, makes each call.
+// twoProcessors is a heap that two processors call. Each call is by one of them, at random.
 type twoProcessors struct {
 	*Heap
 	processors []*processor

@@ -323,8 +323,8 @@ func TestGrowingHeapDrainsItsCaches(t *testing.T) {
 	}
 }
 
-// A heap that needs longer runs than it has purges short ones: twice the bytes by which its live ones
-// have grown since the last relief, and few if they were as many before.
+// A heap that needs longer runs than it has purges short ones. It purges twice the bytes by which its
+// live bytes pass the most that were live before, and a little if they do not pass it.
 func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
 	const size = maxKeptPages*pages.PageBytes + pages.PageBytes // no cache keeps it
 	for _, tt := range []struct {
