@@ -55,11 +55,10 @@ func (c *Cache) isAbsent(key []byte) bool {
 	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
 }
 
-// lookUp calls f with the entry of key. It returns ErrNotFound if the cache remembers that there is
+// lookUp calls f with the entry of key, whose hash is h. It returns ErrNotFound if the cache remembers that there is
 // no value. It returns errMissing if key has no live entry, or if f fails. If f fails, undecodable
 // is the version of the entry. If counts is set, Stats counts a hit if f succeeds, and else a miss.
-func (c *Cache) lookUp(key []byte, f func(e Entry) error, counts bool) (undecodable uint64, err error) {
-	h := c.seed.Bytes(key)
+func (c *Cache) lookUp(h uint64, key []byte, f func(e Entry) error, counts bool) (undecodable uint64, err error) {
 	s := c.shardOf(h)
 	r := s.find(h, key)
 	defer func() { r.unpin() }()
@@ -95,7 +94,8 @@ func (c *Cache) lookUp(key []byte, f func(e Entry) error, counts bool) (undecoda
 }
 
 // loadMissing gets the value of a key that had no entry, and calls use with it, in an Entry without
-// the rest. The value is from load, or from another goroutine's load. If an entry is stored meanwhile and use fails for its
+// the rest. The value is from load, or from another goroutine's load. If an entry is stored meanwhile
+// and use fails for its
 // value, a load replaces it.
 func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(e Entry) error, load func(ctx context.Context) (Entry, error)) error {
 	h := c.seed.Bytes(key)
@@ -112,7 +112,7 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(e Entry) e
 		}
 		switch {
 		case l.again:
-			if _, err := c.lookUp(key, use, false); err != errMissing {
+			if _, err := c.lookUp(h, key, use, false); err != errMissing {
 				return err
 			}
 		case l.err != nil:
@@ -129,7 +129,7 @@ func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(e 
 	key := []byte(l.key)
 	s := c.shardOf(h)
 	defer s.loads.leave(l)
-	undecodable, err := c.lookUp(key, use, false) // another goroutine may have loaded since
+	undecodable, err := c.lookUp(h, key, use, false) // another goroutine may have loaded since
 	if err != errMissing {
 		return err
 	}

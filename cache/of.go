@@ -107,7 +107,7 @@ func (c *Of[K, V]) Peek(k K, f func(e EntryOf[V])) bool {
 func (c *Of[K, V]) read(call string, k K, counts bool) (e EntryOf[V], ok bool) {
 	c.base.MustBeOpen(&ofKind, call)
 	c.withKey(k, func(key []byte) error {
-		_, err := c.lookUp(key, c.decodeTo(&e), counts)
+		_, err := c.lookUp(c.seed.Bytes(key), key, c.decodeTo(&e), counts)
 		ok = err == nil
 		return nil
 	})
@@ -125,11 +125,11 @@ func (c *Of[K, V]) GetMany(keys []K, f func(i int, e EntryOf[V])) {
 		var errs [batchKeys]error
 		some := keys[from:min(from+batchKeys, len(keys))]
 		*buffer = c.encode(some, (*buffer)[:0], &batch, &errs)
-		c.prefetch(batch[:len(some)])
+		hashes := c.prefetch(batch[:len(some)])
 		for i := range some {
 			var e EntryOf[V]
 			if errs[i] == nil {
-				_, errs[i] = c.lookUp(batch[i], c.decodeTo(&e), true)
+				_, errs[i] = c.lookUp(hashes[i], batch[i], c.decodeTo(&e), true)
 			}
 			if errs[i] == nil {
 				f(from+i, e)
@@ -292,7 +292,7 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Con
 	var got EntryOf[V]
 	err = c.withKey(k, func(key []byte) error {
 		decode := c.decodeTo(&got)
-		if _, err := c.lookUp(key, decode, true); err != errMissing {
+		if _, err := c.lookUp(c.seed.Bytes(key), key, decode, true); err != errMissing {
 			return err
 		}
 		return c.loadMissing(ctx, key, decode, func(ctx context.Context) (e Entry, err error) {
