@@ -6,7 +6,6 @@
 package memory
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -34,19 +33,7 @@ const (
 
 func TestMemorysTests(t *testing.T) {
 	m := suite.Copy(t, "modernc.org/memory")
-	files, err := filepath.Glob(filepath.Join(m.Dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !strings.HasSuffix(file, "_test.go") {
-			os.Remove(file)
-		}
-	}
-	here := suite.Module{Dir: "."}
-	for _, file := range []string{"allocator.go", "views.go"} {
-		m.Write(t, file, here.Read(t, file))
-	}
+	m.ReplaceCode(t, "allocator.go", "views.go")
 	m.Write(t, "internals.go", internals)
 	m.Drop(t, "all_test.go", ofRegions...)
 	tests := inPage.ReplaceAllString(m.Read(t, "all_test.go"), "")
@@ -59,18 +46,7 @@ func TestMemorysTests(t *testing.T) {
 
 // The program in the folder example gets the replace line of the package's documentation.
 func TestReplace(t *testing.T) {
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := suite.Module{Dir: t.TempDir()} // outside of the workspace
-	if err := os.CopyFS(m.Dir, os.DirFS("example")); err != nil {
-		t.Fatal(err)
-	}
-	m.Edit(t, "go.mod", "=> ..\n", "=> "+here+"\n")
-	m.Edit(t, "go.mod", "=> ../../..\n", "=> "+filepath.Dir(filepath.Dir(here))+"\n")
-	m.Go(t, "mod", "tidy") // as documented; it also resolves the imports of this package's tests
-	if out := m.Go(t, "run", "."); !strings.HasSuffix(out, "modernc.org/memory\n8388608 0") {
+	if out := suite.RunExample(t); !strings.HasSuffix(out, "modernc.org/memory\n8388608 0") {
 		t.Error(out)
 	}
 }

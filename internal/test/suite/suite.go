@@ -112,6 +112,43 @@ func (m *Module) Drop(t testing.TB, file string, functions ...string) {
 	}
 }
 
+// ReplaceCode replaces the code of the copy's root package, but not its tests, by files of the module
+// under test.
+func (m *Module) ReplaceCode(t testing.TB, files ...string) {
+	t.Helper()
+	old, err := filepath.Glob(filepath.Join(m.Dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range old {
+		if !strings.HasSuffix(file, "_test.go") {
+			os.Remove(file)
+		}
+	}
+	here := Module{"."}
+	for _, file := range files {
+		m.Write(t, file, here.Read(t, file))
+	}
+}
+
+// RunExample runs the module in the folder example, whose go.mod replaces a library by the module
+// under test, ".." there, and the core, "../../..". It returns the output.
+func RunExample(t testing.TB) string {
+	t.Helper()
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Module{t.TempDir()} // outside of the workspace
+	if err := os.CopyFS(m.Dir, os.DirFS("example")); err != nil {
+		t.Fatal(err)
+	}
+	m.Edit(t, "go.mod", "=> ..\n", "=> "+here+"\n")
+	m.Edit(t, "go.mod", "=> ../../..\n", "=> "+filepath.Dir(filepath.Dir(here))+"\n")
+	m.Go(t, "mod", "tidy") // as documented; it also resolves the imports of the module's tests
+	return m.Go(t, "run", ".")
+}
+
 // Read returns a file of the copy.
 func (m *Module) Read(t testing.TB, file string) string {
 	t.Helper()
