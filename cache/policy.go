@@ -13,8 +13,8 @@
 // are dead or expired, the segment with the most garbage is emptied instead, and all its live items
 // stay.
 //
-// New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over more keys than there
-// is room for finds the first of them again, and not the last.
+// New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over more
+// keys than there is room for finds the first of them again, and not the last.
 //
 // The limit for ghosts keeps items in main long enough to be hit. Without it, each key of such a
 // loop would replace one that is about to be read.

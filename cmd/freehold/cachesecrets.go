@@ -12,7 +12,7 @@ import (
 )
 
 // secrets are the certificates of a cache server and its users. reload reads their files again
-// while the server runs; connections that there are keep what they began with.
+// while the server runs; open connections keep the certificates and users from before.
 type secrets struct {
 	tls   tlsFlags
 	users string // the file of users, "" is none

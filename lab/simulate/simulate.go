@@ -49,7 +49,7 @@ type row struct {
 	outcomes []outcome
 }
 
-// An outcome has what a cache answered.
+// An outcome has the answers of a cache.
 type outcome struct{ requests, hits, bytes, hitBytes int }
 
 func (o outcome) ratio() float64     { return float64(o.hits) / float64(max(o.requests, 1)) }

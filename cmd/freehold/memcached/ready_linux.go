@@ -66,8 +66,8 @@ func (r *ready) read(p []byte) (int, error) {
 	}
 }
 
-// write writes what it can without waiting. It returns 0 for an error, which the next write meets
-// again.
+// write writes as many bytes as the socket takes without waiting, and returns their number. For an
+// error it returns 0: the next write meets the error again.
 func (r *ready) write(p []byte) int {
 	n, _ := syscall.Write(r.fd, p)
 	return max(n, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
-// Heap is what a program calls.
+// Heap has the calls of a program.
 type Heap interface {
 	Alloc(size, align int, zero bool) ([]byte, error)
 	Free(b []byte)
