@@ -5,6 +5,7 @@ package memcached
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // A command is a row of the table. Words are counted with the command's name.
@@ -103,7 +104,7 @@ func (s *session) perform(c *command, words [][]byte, after []byte) (used int, o
 	case !ok:
 		return 0, true
 	case len(after) < used:
-		if line := len(s.text) + len(crlf); line+used > len(s.buf) && !s.grow(line+used, 0) {
+		if line := len(s.text) + len(crlf); line+used > len(s.buf) && !s.grow(line+used, s.mostJoin(words)) {
 			s.refuse(words, size, full)
 			return 0, true
 		}
@@ -115,6 +116,22 @@ func (s *session) perform(c *command, words [][]byte, after []byte) (used int, o
 		c.run(s, words, after[:size])
 	}
 	return used, true
+}
+
+// mostJoin returns the most bytes that join needs for a command with a data block, or 0.
+func (s *session) mostJoin(words [][]byte) int {
+	switch string(words[0]) {
+	case "append", "prepend":
+	case "ms":
+		if !slices.ContainsFunc(words[3:], func(flag []byte) bool {
+			return flag[0] == 'E' || string(flag) == "MA" || string(flag) == "MP"
+		}) {
+			return 0
+		}
+	default:
+		return 0
+	}
+	return s.options.MaxItem + versionBytes + replyHead
 }
 
 // blockSize parses the size of the data block. If it is malformed or too large, blockSize replies

@@ -122,10 +122,13 @@ func TestSlowAlone(t *testing.T) {
 
 // A client that has waited for too long is refused, and goes on.
 func TestRefusedForMemory(t *testing.T) {
-	serving(t, func(o *Options) { o.MaxConns, o.Write = 10, time.Second/4 }, func(t *testing.T, s *Server, p *pipes) {
+	serving(t, func(o *Options) { o.MaxConns, o.Write = 10, time.Second/8 }, func(t *testing.T, s *Server, p *pipes) {
+		talk(t, s, strings.Replace(large, " a ", " big ", 1)+largeValue()+"set a 0 0 1\r\n1\r\n")
 		slow := uploads(p, 2) // overdue after a second
-		talk(t, s, "set a 0 0 1\r\n1\r\n")
 		c := p.dial()
+		if got := ask(t, c, "append big 0 0 1\r\n1\r\n"); got != outOfMemory+"\r\n" {
+			t.Errorf("an append to a large value: %q", got)
+		}
 		if got := ask(t, c, large+largeValue()+"mn\r\n"); got != outOfMemory+"\r\n" {
 			t.Errorf("a large set: %q", got)
 		}
@@ -139,7 +142,7 @@ func TestRefusedForMemory(t *testing.T) {
 		if got := talk(t, s, "get a\r\n"); got != "END\r\n" {
 			t.Errorf("the old value of a set that was refused: %q", got)
 		}
-		if n, kicks, refused := statOf(t, s, "store_no_memory"), statOf(t, s, "slow_kicks"), statOf(t, s, "buffer_refused"); n != 2 || kicks > 0 || refused != 2 {
+		if n, kicks, refused := statOf(t, s, "store_no_memory"), statOf(t, s, "slow_kicks"), statOf(t, s, "buffer_refused"); n != 2 || kicks > 0 || refused != 3 {
 			t.Errorf("%d refused sets, %d disconnected, %d refused", n, kicks, refused)
 		}
 		for _, c := range append(slow, c) {

@@ -346,8 +346,10 @@ func (s *session) win(m *meta) (wins bool) {
 // make adds an empty entry that this client has won. It returns false if there is one.
 func (s *session) make(m *meta) bool {
 	e := cache.Entry{Flags: won, TTL: m.fresh}
-	if s.pack(m.key, &e, m.chosen, false) != stored {
-		return false
+	for s.pack(m.key, &e, m.chosen, false) != stored {
+		if !s.makeRoom() {
+			return false
+		}
 	}
 	added, _ := s.cache.Add(m.key, e)
 	return added
@@ -420,8 +422,7 @@ func (s *session) metaDelete(words [][]byte, _ []byte) {
 	s.counts[cmdMeta].Add(1)
 	r, size := stored, 0
 	s.tellFetchBefore(m.key)
-	_, err := s.cache.Update(m.key, func(e *cache.Entry, found bool) cache.Change {
-		unpack(e)
+	_, err := s.update(m.key, func(e *cache.Entry, found bool) cache.Change {
 		switch r, size = stored, len(e.Value); {
 		case !found:
 			r = notFound

@@ -49,7 +49,6 @@ type session struct {
 	out     []byte // ownOut, or outBlock
 	noReply int    // length of out before the reply to the current command
 	short   int    // bytes that a reply needs for which out has no room
-	joined  []byte // a block with the new value of an append or prepend
 	err     error  // why the session ends
 	counts  counters
 
@@ -346,14 +345,22 @@ func (s *session) fits(n int) bool {
 // again makes room for a reply that did not fit. It returns true if the command must run once more.
 // It may wait.
 func (s *session) again() bool {
-	n := s.short
-	if s.short = 0; n == 0 {
+	if s.short == 0 {
 		return false
 	}
-	if s.flush(); n > replyBytes && s.err == nil && !(s.acquire(n, true) && s.useBlock(n)) {
+	if !s.makeRoom() && s.err == nil {
 		s.fail("SERVER_ERROR out of memory writing get response")
 	}
 	return s.err == nil
+}
+
+// makeRoom sends the replies and makes room for short bytes. It may wait. It returns false if there
+// is no memory or the connection has failed.
+func (s *session) makeRoom() bool {
+	n := s.short
+	s.short = 0
+	s.flush()
+	return s.err == nil && (n <= replyBytes || s.acquire(n, true) && s.useBlock(n))
 }
 
 // useBlock moves the replies to a block of n bytes, which the grant covers.
@@ -420,17 +427,8 @@ func (s *session) step() bool {
 	s.from += end + data
 	s.need, s.scanned = 0, 0
 	s.shrink()
-	s.freeJoined()
 	s.spill()
 	return true
-}
-
-// freeJoined frees the value of an append or prepend, if there is one.
-func (s *session) freeJoined() {
-	if s.joined != nil {
-		s.options.Heap.Free(s.joined)
-		s.joined = nil
-	}
 }
 
 // binaryMagic is the first byte of requests in the binary protocol.

@@ -5,7 +5,6 @@ package memcached
 import (
 	"cmp"
 	"encoding/binary"
-	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +38,7 @@ const versionBytes = 8
 //	| value | version 8 B |
 //
 // 0 is none, and leaves e as it is. isJoined says that the value is in the room that join has
-// returned. The new value is valid until the command ends.
+// returned. The new value is valid until the next reply.
 func (s *session) pack(key []byte, e *cache.Entry, chosen uint64, isJoined bool) result {
 	if chosen == 0 {
 		return stored
@@ -121,8 +120,7 @@ func (s *session) put(w *write) (result, uint64) {
 		return s.stored(stored, version, err)
 	}
 	r := stored
-	version, err := s.cache.Update(w.key, func(e *cache.Entry, found bool) cache.Change {
-		unpack(e)
+	version, err := s.update(w.key, func(e *cache.Entry, found bool) cache.Change {
 		if r = w.check(e, found); r == stored {
 			r = s.apply(w, e, found)
 		}
@@ -138,6 +136,18 @@ func (s *session) put(w *write) (result, uint64) {
 		s.countCAS(r)
 	}
 	return s.stored(r, cmp.Or(w.chosen, version), err)
+}
+
+// update changes an entry by f, and once more if join has found no room. It may wait.
+func (s *session) update(key []byte, f func(e *cache.Entry, found bool) cache.Change) (version uint64, err error) {
+	for more := true; more; more = s.short > 0 && s.makeRoom() {
+		version, err = s.cache.Update(key, func(e *cache.Entry, found bool) cache.Change {
+			s.short = 0 // of an earlier call
+			unpack(e)
+			return f(e, found)
+		})
+	}
+	return version, err
 }
 
 // stored returns the result of a write that r has allowed, after the error of the cache.
@@ -207,21 +217,16 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 	return stored
 }
 
-// join returns room for a value of n bytes and a version, which is valid until the command ends.
+// join returns room for a value of n bytes and a version, which is valid until the next reply. The
+// room is part of the reply buffer. If the buffer is too small, join returns full and sets short.
 func (s *session) join(key []byte, n int) (room []byte, r result) {
 	if len(key)+n > s.options.MaxItem {
 		return nil, refused
 	}
-	if n += versionBytes; n <= bufferBytes {
-		s.scratch = slices.Grow(s.scratch[:0], n)
-		return s.scratch, stored
-	}
-	s.freeJoined() // of a first call, if Update makes two
-	var err error
-	if s.joined, err = s.options.Heap.Alloc(n, 1); err != nil {
+	if !s.fits(n + versionBytes) {
 		return nil, full
 	}
-	return s.joined[:0], stored
+	return s.out[len(s.out):], stored
 }
 
 // A number is an arithmetic command.
@@ -246,8 +251,7 @@ type number struct {
 func (s *session) add(n *number) (result, uint64) {
 	r := stored
 	s.tellFetchBefore(n.key)
-	version, err := s.cache.Update(n.key, func(e *cache.Entry, found bool) cache.Change {
-		unpack(e)
+	version, err := s.update(n.key, func(e *cache.Entry, found bool) cache.Change {
 		if r = n.apply(e, found); r != stored {
 			return cache.Keep
 		}
