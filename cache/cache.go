@@ -58,6 +58,7 @@ type Cache struct {
 	trimmer      interface{ Trim() } // the parent, or nil if it cannot
 	returned     atomic.Int64        // bytes that large items freed since the last trim
 	copier       *copier             // nil unless a debug mode is on
+	refreshes    refreshes
 	seam         seam.Seam
 }
 
@@ -188,7 +189,10 @@ func (c *Cache) Clear() {
 
 // Close returns all memory to the parent. No other call but Len and Stats may be under way. Later
 // calls panic, except Close, Len and Stats. Close the cache before its parent.
+//
+// Close cancels the loads that Options.RefreshAfter has begun, and waits for them.
 func (c *Cache) Close() {
+	c.refreshes.cancel()
 	if !c.base.MayClose(&kind, true) {
 		return
 	}

@@ -51,7 +51,7 @@ var (
 	ErrTooLarge = errors.New("freehold: entry is too large for the cache")
 
 	// ErrNotFound is for functions that load: there is no such value. [Cache.GetOrLoad] returns it,
-	// and remembers it if Options.Negative is set.
+	// and remembers it for the TTL of the Entry that came with it, or for Options.Negative.
 	ErrNotFound = errors.New("freehold: not found")
 )
 

@@ -46,6 +46,48 @@ func ExampleCache_GetOrLoad() {
 	// hello <nil>
 }
 
+// The key's old value is returned while one goroutine loads a new one. The loader chooses the TTL.
+func ExampleOptions_refreshAfter() {
+	prices := cache.NewOf(freehold.Pages(), &cache.OfOptions[string, int]{Options: cache.Options{
+		MaxBytes: 64 << 20, TTL: time.Hour, RefreshAfter: time.Minute,
+	}})
+	defer prices.Close()
+
+	price, err := prices.GetOrLoad(context.Background(), "apple", func(ctx context.Context) (cache.EntryOf[int], error) {
+		return cache.EntryOf[int]{Value: 3, TTL: 10 * time.Minute}, ctx.Err() // or cache.ErrNotFound
+	})
+	fmt.Println(price, err)
+	// Output: 3 <nil>
+}
+
+func ExampleOf_GetOrLoadMany() {
+	names := cache.NewOf(freehold.Pages(), &cache.OfOptions[int, string]{
+		Options: cache.Options{MaxBytes: 64 << 20, Negative: time.Minute},
+	})
+	defer names.Close()
+
+	names.Set(1, "Ada")
+	ids := []int{1, 2, 3}
+	query := func(ctx context.Context, missing []int) (map[int]cache.EntryOf[string], error) {
+		fmt.Println("loading", missing)
+		return map[int]cache.EntryOf[string]{3: {Value: "Grace"}}, nil // 2 does not exist
+	}
+	for range 2 {
+		err := names.GetOrLoadMany(context.Background(), ids, query, func(i int, e cache.EntryOf[string]) {
+			fmt.Println(ids[i], e.Value)
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// 1 Ada
+	// loading [2 3]
+	// 3 Grace
+	// 1 Ada
+	// 3 Grace
+}
+
 func ExampleCache_Update() {
 	counts := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 64 << 20})
 	defer counts.Close()
@@ -152,7 +194,9 @@ func ExampleNewOf_codec() {
 	})
 	defer users.Close()
 
-	u, err := users.GetOrLoad(context.Background(), 1, func(context.Context) (user, error) { return user{"Ada"}, nil })
+	u, err := users.GetOrLoad(context.Background(), 1, func(context.Context) (cache.EntryOf[user], error) {
+		return cache.EntryOf[user]{Value: user{"Ada"}}, nil
+	})
 	fmt.Println(u.Name, err)
 	users.Update(1, func(e *cache.EntryOf[user], found bool) cache.Change {
 		e.Value.Name += " Lovelace"

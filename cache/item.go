@@ -1,12 +1,12 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head | access | flags   | version | key | value | to a unit | slack |
-//	| 12 B | 0, 4 B | 0, 4, 8 | 0, 8    |     |       | 0 to 3 B  |       |
+//	| head | access | due    | flags   | version | key | value | to a unit | slack |
+//	| 12 B | 0, 4 B | 0, 4 B | 0, 4, 8 | 0, 8    |     |       | 0 to 3 B  |       |
 //
 // Items begin at multiples of 4 B, and their sizes are multiples of 4 B.
 //
-// An item is written before a slot refers to it. After that, only expires and access change, by
-// atomic stores. rewrite.go also rewrites items that have no reader. An item is live if a slot
+// An item is written before a slot refers to it. After that, only expires, access and due change,
+// by atomic stores. rewrite.go also rewrites items that have no reader. An item is live if a slot
 // refers to its place. Nothing in the item says so.
 
 package cache
@@ -34,12 +34,13 @@ const wasRead access = 1 << 31
 const (
 	headBytes    = 12
 	accessBytes  = 4
+	dueBytes     = 4
 	versionBytes = 8
 	unitBytes    = 4
 	maxKeyBytes  = 1<<16 - 1
 
 	// maxHeadBytes is the most that an item has beside its key and value.
-	maxHeadBytes = headBytes + accessBytes + versionBytes + 8 + unitBytes
+	maxHeadBytes = headBytes + accessBytes + dueBytes + versionBytes + 8 + unitBytes
 )
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
@@ -47,7 +48,7 @@ const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 // A shape tells which parts an item has beside key and value, and how often it was rewritten in
 // place.
 //
-//	| 0 0 | rewrites 5 | slack units 5 | versioned 1 | accessed 1 | kind 2 |
+//	| 0 | rewrites 5 | slack units 5 | refreshed 1 | versioned 1 | accessed 1 | kind 2 |
 type shape uint16
 
 const (
@@ -58,9 +59,10 @@ const (
 	kindMask  shape = 3
 	accessed  shape = 1 << 2 // it has access
 	versioned shape = 1 << 3 // it has a version of its own: see version.go
+	refreshed shape = 1 << 4 // it has due, the second from which GetOrLoad loads it anew
 
 	partsMask    = 1<<slackShift - 1
-	slackShift   = 4
+	slackShift   = 5
 	slackBits    = 5
 	maxSlack     = 1<<slackBits - 1
 	rewriteShift = slackShift + slackBits
@@ -82,6 +84,9 @@ func (c *Cache) shapeOf(flags uint64) (sh shape) {
 	if c.options.Access {
 		sh |= accessed
 	}
+	if c.options.RefreshAfter > 0 {
+		sh |= refreshed
+	}
 	return sh
 }
 
@@ -89,7 +94,7 @@ func (c *Cache) shapeOf(flags uint64) (sh shape) {
 var partsBytes = func() (all [partsMask + 1]uint8) {
 	for i := range all {
 		sh := shape(i)
-		all[i] = uint8(sh.accessBytes() + sh.flagsBytes() + sh.versionBytes())
+		all[i] = uint8(sh.flagsOffset() - headBytes + sh.flagsBytes() + sh.versionBytes())
 	}
 	return all
 }()
@@ -100,6 +105,11 @@ func (sh shape) accessBytes() int  { return sh.bytesIf(accessed, accessBytes) }
 func (sh shape) versionBytes() int { return sh.bytesIf(versioned, versionBytes) }
 func (sh shape) slackBytes() int   { return int(sh>>slackShift&maxSlack) * unitBytes }
 func (sh shape) rewrites() int     { return int(sh >> rewriteShift) }
+
+// flagsOffset returns where the flags of an item begin.
+func (sh shape) flagsOffset() int {
+	return headBytes + sh.accessBytes() + sh.bytesIf(refreshed, dueBytes)
+}
 
 // bytesIf returns n if the shape has a bit, else 0.
 func (sh shape) bytesIf(bit shape, n int) int {
@@ -128,15 +138,19 @@ func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
 func (it *item) write(w *write, own shape, c *clock) {
 	it.keyBytes, it.shape = uint16(len(w.key)), w.shape|own
 	copy(it.key(), w.key)
-	it.writeEntry(w.e, w.expires, c)
+	it.writeEntry(w, c)
 }
 
 // writeEntry writes all but key, shape and version. The value of e may be the item's own memory.
-func (it *item) writeEntry(e *Entry, expires uint32, c *clock) {
+func (it *item) writeEntry(w *write, c *clock) {
+	e := w.e
 	it.valueBytes = uint32(len(e.Value))
-	it.expires.Store(expires)
+	it.expires.Store(w.expires)
 	if at := it.access(); at != nil {
 		at.Store(c.accessOf(e))
+	}
+	if at := it.due(); at != nil {
+		at.Store(w.due)
 	}
 	switch flags := it.flagsAt(); len(flags) {
 	case 4:
@@ -155,11 +169,14 @@ func (it *item) need() int {
 // copyTo copies the item to the memory at to, without its version. If own is versioned, it leaves
 // room for one.
 func (it *item) copyTo(to *item, own shape) {
-	to.expires.Store(it.expires.Load()) // readers may write it, and access
+	to.expires.Store(it.expires.Load()) // readers may write it, access and due
 	to.valueBytes, to.keyBytes = it.valueBytes, it.keyBytes
-	to.shape = it.shape&(accessed|kindMask) | own
+	to.shape = it.shape&(accessed|refreshed|kindMask) | own
 	if at := it.access(); at != nil {
 		to.access().Store(at.Load())
+	}
+	if at := it.due(); at != nil {
+		to.due().Store(at.Load())
 	}
 	copy(to.flagsAt(), it.flagsAt())
 	n := int(it.keyBytes) + int(it.valueBytes)
@@ -179,11 +196,20 @@ func (it *item) access() *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes))
 }
 
+// due returns the address of the second from which GetOrLoad loads the item anew, or nil if it has
+// none.
+func (it *item) due() *atomic.Uint32 {
+	if it.shape&refreshed == 0 {
+		return nil
+	}
+	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes+it.shape.accessBytes()))
+}
+
 func (it *item) keyOffset() int { return it.shape.keyOffset() }
 func (it *item) key() []byte    { return it.bytes(it.keyOffset(), int(it.keyBytes)) }
 
 func (it *item) flagsAt() []byte {
-	return it.bytes(headBytes+it.shape.accessBytes(), it.shape.flagsBytes())
+	return it.bytes(it.shape.flagsOffset(), it.shape.flagsBytes())
 }
 
 func (it *item) value() []byte {

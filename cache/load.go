@@ -2,78 +2,205 @@
 //
 //	first who misses:  join --> load --> store, unless the key was written --> leave
 //	others:            join --> wait ----------------------------> the first one's result
+//	entry is due:      its value is returned; join --> a goroutine loads, stores and leaves
+//
+// A call with many keys joins all that it misses, loads those that it is first for at once, and then
+// waits for the others. It has left all its own loads by then, so no two calls wait for each other.
 
 package cache
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"sync"
 
 	"github.com/freehold-go/freehold/internal/pin"
 )
+
+// retrySeconds is the time after which an entry is due again if loading it anew fails or takes long.
+const retrySeconds = 1
 
 // GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that
 // load returns, and appends its value. An Entry with a TTL of 0 gets the TTL of the options.
 // Goroutines that ask for the same key meanwhile wait for the same load. A value that is too large
 // to be stored is returned all the same.
 //
-// An error of load is returned to all waiting goroutines. The cache does not remember it, unless it
-// matches [ErrNotFound]: see Options.Negative. If the ctx of a waiting goroutine is done, GetOrLoad
-// returns its error to that goroutine. If the ctx of the loading one is done, another one loads. If
-// the key is written or deleted during a load, the result is returned, and not stored.
+// An error of load is returned to all waiting goroutines. The cache does not remember it, with one
+// exception: if the error matches [ErrNotFound], GetOrLoad returns ErrNotFound without a load for
+// the TTL of the Entry that came with it, or for Options.Negative. If the ctx of a waiting goroutine
+// is done, GetOrLoad returns its error to that goroutine. If the ctx of the loading one is done,
+// another one loads. If the key is written or deleted during a load, the result is returned to the
+// goroutines that waited already, and not stored. Later calls load again.
 //
-// load runs in the goroutine of one caller, with its ctx, and without a lock. If load panics, that
-// caller panics, and the others load again.
+// load runs in the goroutine of one caller, with its ctx, and without a lock. It may call any method
+// but Close. A load that asks for its own key waits for itself. A load that ends after Close is not
+// stored. If load panics, that caller panics,
+// and the others load again.
+//
+// With Options.RefreshAfter, GetOrLoad returns an older value at once, and calls load in a goroutine
+// of the cache, once for all callers. Its ctx has the values of the caller's ctx, and not its
+// deadline. Close cancels it and waits. If load fails, the old value stays, and the first call after
+// a second tries again. If the error matches ErrNotFound, the old value is deleted. A panic of load
+// ends the program there.
 func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	c.base.MustBeOpen(&kind, "GetOrLoad")
-	if dst, ok := c.Get(dst, key); ok {
-		return dst, nil
+	dst, ok := c.Get(dst, key)
+	if !ok {
+		return c.appendMissing(ctx, dst, key, load)
 	}
-	if c.options.Negative > 0 && c.isAbsent(key) {
-		return dst, ErrNotFound
+	if c.options.RefreshAfter > 0 {
+		if h := c.seed.Bytes(key); c.isDue(h, key) {
+			ld := loader{c: c, load: loadOne(load)}
+			ld.refresh(ctx, []wanted{newWanted(h, 0, key)})
+		}
 	}
-	return c.appendMissing(ctx, dst, key, load)
+	return dst, nil
 }
 
 // appendMissing is GetOrLoad of a key that had no entry.
 func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
-	err := c.loadMissing(ctx, key, func(e Entry) error {
+	ld := loader{c: c, call: "cache.Cache.GetOrLoad", load: loadOne(load), use: func(_ int, e Entry) error {
 		dst = append(dst, e.Value...)
 		return nil
-	}, load)
+	}}
+	err := ld.loadMissing(ctx, []wanted{newWanted(c.seed.Bytes(key), 0, key)})
 	return dst, err
+}
+
+// GetOrLoadMany calls f with the index of each key and its entry, in no order, as [Cache.GetMany]
+// does. It calls load at most once for a call's keys that have no entry and that no other goroutine
+// loads, stores the entries that load returns, and waits for the other loads. load must not change
+// missing. It returns the entry of each key that it finds. A key without one is not found: f is not
+// called for it, and the cache remembers that for Options.Negative. Entries of other keys are ignored.
+// An entry that was loaded has only its Value.
+//
+// GetOrLoadMany returns an error of load once f was called for all other keys. All else is as for
+// [Cache.GetOrLoad]. If the ctx of another goroutine that loads some of the keys is done, load is
+// called again for these. With Options.RefreshAfter, one goroutine loads all older entries.
+func (c *Cache) GetOrLoadMany(ctx context.Context, keys [][]byte, load func(ctx context.Context, missing [][]byte) (map[string]Entry, error), f func(i int, e Entry)) error {
+	c.base.MustBeOpen(&kind, "GetOrLoadMany")
+	ld := loader{c: c, call: "cache.Cache.GetOrLoadMany", use: func(i int, e Entry) error {
+		f(i, e)
+		return nil
+	}, load: func(ctx context.Context, mine []wanted) (result, error) {
+		keys := make([][]byte, len(mine))
+		for i := range mine {
+			keys[i] = mine[i].key
+		}
+		found, err := load(ctx, keys)
+		return func(w *wanted) (Entry, error) { return entryIn(found, string(w.key)) }, err
+	}}
+	for from := 0; from < len(keys); from += batchKeys {
+		some := keys[from:min(from+batchKeys, len(keys))]
+		hashes := c.prefetch(some)
+		for i, key := range some {
+			ld.get(hashes[i], from+i, key)
+		}
+	}
+	return ld.loadMany(ctx)
+}
+
+// entryIn returns the entry of a key in the result of a load, or ErrNotFound.
+func entryIn[K comparable, V any](found map[K]EntryOf[V], k K) (e EntryOf[V], err error) {
+	e, ok := found[k]
+	if !ok {
+		err = ErrNotFound
+	}
+	return e, err
+}
+
+// A loader is a call of GetOrLoad or GetOrLoadMany.
+type loader struct {
+	c            *Cache
+	call         string                     // the function that use calls, for debug modes
+	use          func(i int, e Entry) error // is called with the entry of key i
+	load         loadFunc
+	missing, due []wanted
+}
+
+// A wanted is key i of a call that needs a load.
+type wanted struct {
+	i   int
+	h   uint64 // the hash of key
+	key []byte
+	l   *loading
+}
+
+// newWanted returns key i of a call, with a copy of the caller's bytes.
+func newWanted(h uint64, i int, key []byte) wanted {
+	return wanted{i: i, h: h, key: bytes.Clone(key)}
+}
+
+// A loadFunc loads keys, and returns a function that gives the entry or the error of each. If it
+// returns an error, no key was loaded.
+type loadFunc func(ctx context.Context, mine []wanted) (result, error)
+
+type result func(w *wanted) (Entry, error)
+
+// loadOne returns the loadFunc of a call with one key.
+func loadOne(load func(ctx context.Context) (Entry, error)) loadFunc {
+	return func(ctx context.Context, _ []wanted) (result, error) {
+		e, err := load(ctx)
+		return func(*wanted) (Entry, error) { return e, err }, nil
+	}
+}
+
+// get uses the entry of key i, whose hash is h. If there is none, get adds the key to missing. If
+// the entry is due, get adds the key to due. It returns ErrNotFound if the cache remembers that there
+// is no value.
+func (ld *loader) get(h uint64, i int, key []byte) error {
+	switch err := ld.c.lookUp(ld.call, h, key, func(e Entry) error { return ld.use(i, e) }, true); {
+	case err == errMissing:
+		ld.missing = append(ld.missing, newWanted(h, i, key))
+	case err != nil:
+		return err
+	case ld.c.isDue(h, key):
+		ld.due = append(ld.due, newWanted(h, i, key))
+	}
+	return nil
+}
+
+// loadAll loads the keys that are due or missing. It returns the error of loadMissing.
+func (ld *loader) loadAll(ctx context.Context) error {
+	ld.refresh(ctx, ld.due)
+	return ld.loadMissing(ctx, ld.missing)
+}
+
+// loadMany is loadAll, and ignores keys that are not found.
+func (ld *loader) loadMany(ctx context.Context) error {
+	err := ld.loadAll(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // errMissing says that the cache has no item of a key.
 var errMissing = errors.New("missing")
 
-// isAbsent reports whether the cache remembers that key has no value.
-func (c *Cache) isAbsent(key []byte) bool {
-	h := c.seed.Bytes(key)
-	r := c.shardOf(h).find(h, key)
-	defer r.unpin()
-	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
-}
-
-// lookUp calls f with the entry of key, whose hash is h. It returns ErrNotFound if the cache remembers that there is
-// no value. It returns errMissing if key has no live entry, or if f fails. If f fails, undecodable
-// is the version of the entry. If counts is set, Stats counts a hit if f succeeds, and else a miss.
-func (c *Cache) lookUp(h uint64, key []byte, f func(e Entry) error, counts bool) (undecodable uint64, err error) {
+// lookUp calls f with the entry of key, whose hash is h. call is the name of f. It returns ErrNotFound if the cache
+// remembers that there is no value. It returns errMissing if key has no live entry, or if f fails.
+// If counts is set, Stats counts a hit if f succeeds, and else a miss.
+func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error, counts bool) (err error) {
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	defer func() { r.unpin() }()
+	defer r.unpin()
 	mine := &c.reads[pin.Stripe(stripeBits)]
+	isLive, failed := r.isLive(&c.clock), false
 	err = errMissing
 	switch {
-	case r.isLive(&c.clock):
+	case isLive:
 		e := s.entryOf(r, c.accessTime())
 		if c.copier != nil {
-			c.copier.show("cache.Codec.Decode", e, func(e Entry) { err = f(e) })
+			c.copier.show(call, e, func(e Entry) { err = f(e) })
 		} else {
 			err = f(e)
 		}
-		if err != nil {
-			undecodable, err = e.Version, errMissing
+		if failed = err != nil; failed {
+			err = errMissing
 		}
 	case r.it != nil && !r.it.hasExpired(&c.clock):
 		err = ErrNotFound
@@ -86,79 +213,197 @@ func (c *Cache) lookUp(h uint64, key []byte, f func(e Entry) error, counts bool)
 		r.markRead(c.accessTime())
 	default:
 		mine.misses.Add(1)
-		if undecodable != 0 {
+		if failed {
 			mine.undecodable.Add(1)
 		}
-	}
-	return undecodable, err
-}
-
-// loadMissing gets the value of a key that had no entry, and calls use with it, in an Entry without
-// the rest. The value is from load, or from another goroutine's load. If an entry is stored meanwhile
-// and use fails for its
-// value, a load replaces it.
-func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(e Entry) error, load func(ctx context.Context) (Entry, error)) error {
-	h := c.seed.Bytes(key)
-	loads := &c.shardOf(h).loads
-	for {
-		l, first := loads.join(key)
-		if first {
-			return c.loadFirst(ctx, h, l, use, load)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-l.done:
-		}
-		switch {
-		case l.again:
-			if _, err := c.lookUp(h, key, use, false); err != errMissing {
-				return err
-			}
-		case l.err != nil:
-			return l.err
-		default:
-			return use(Entry{Value: l.value})
-		}
-	}
-}
-
-// loadFirst calls load, stores the result, and ends the waits of other goroutines.
-func (c *Cache) loadFirst(ctx context.Context, h uint64, l *loading, use func(e Entry) error, load func(ctx context.Context) (Entry, error)) error {
-	l.again = true // it stays so if load panics
-	key := []byte(l.key)
-	s := c.shardOf(h)
-	defer s.loads.leave(l)
-	undecodable, err := c.lookUp(h, key, use, false) // another goroutine may have loaded since
-	if err != errMissing {
-		return err
-	}
-	e, err := load(ctx)
-	l.err, l.again = err, err != nil && ctx.Err() != nil
-	switch {
-	case err == nil:
-		l.value = append([]byte(nil), e.Value...)
-		c.withTTL(&e)
-		s.storeLoaded(l, c.newWrite(h, key, &e, c.clock.expires(e.TTL)), undecodable)
-		return use(Entry{Value: l.value})
-	case errors.Is(err, ErrNotFound) && c.options.Negative > 0:
-		w := c.newWrite(h, key, &Entry{TTL: c.options.Negative}, c.clock.expires(c.options.Negative))
-		w.shape |= absent
-		s.storeLoaded(l, w, undecodable)
 	}
 	return err
 }
 
-// storeLoaded stores a loaded entry, unless its key was written since the load began. It ignores an
-// entry that cannot be stored.
-func (s *shard) storeLoaded(l *loading, w write, undecodable uint64) {
-	s.lockFor(w.bytes())
-	defer s.unlock()
-	if l.written.Load() {
+// isDue reports whether an entry is to be loaded anew. The caller does so. Until retrySeconds later
+// isDue is false for other callers, which need no lock to learn that.
+func (c *Cache) isDue(h uint64, key []byte) bool {
+	if c.options.RefreshAfter == 0 {
+		return false
+	}
+	r := c.shardOf(h).find(h, key)
+	defer r.unpin()
+	if !r.isLive(&c.clock) {
+		return false
+	}
+	at, now := r.it.due(), c.clock.now()
+	due := at.Load()
+	return now >= due && at.CompareAndSwap(due, now+retrySeconds)
+}
+
+// loadMissing gets the values of keys that had no entries, and calls ld.use with each, in an Entry
+// without the rest. The values are from ld.load, or from other goroutines' loads. If an entry is stored
+// meanwhile and ld.use fails for its value, a load replaces it. loadMissing returns the first error, but
+// ErrNotFound only if there is no other.
+func (ld *loader) loadMissing(ctx context.Context, todo []wanted) (err error) {
+	note := func(e error) {
+		if err == nil || e != nil && errors.Is(err, ErrNotFound) {
+			err = e
+		}
+	}
+	isMissing := func(w *wanted) bool { // another goroutine may have loaded it since
+		e := ld.c.lookUp(ld.call, w.h, w.key, func(e Entry) error { return ld.use(w.i, e) }, false)
+		if e != errMissing {
+			note(e)
+		}
+		return e == errMissing
+	}
+	got := func(w *wanted) {
+		e := w.l.err
+		if e == nil {
+			e = ld.use(w.i, Entry{Value: w.l.value})
+		}
+		note(e)
+	}
+	for {
+		if todo = filter(todo, isMissing); len(todo) == 0 {
+			return err
+		}
+		mine, others := ld.c.join(todo)
+		ld.loadJoined(ctx, mine, isMissing, got)
+		todo = todo[:0]
+		for i := range others {
+			w := &others[i]
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-w.l.done:
+			}
+			if w.l.again {
+				todo = append(todo, *w)
+			} else {
+				got(w)
+			}
+		}
+	}
+}
+
+// filter returns the keys for which is returns true.
+func filter(all []wanted, is func(w *wanted) bool) (some []wanted) {
+	for i := range all {
+		if is(&all[i]) {
+			some = append(some, all[i])
+		}
+	}
+	return some
+}
+
+// join joins the loads of keys. The caller must load mine. Other goroutines load the others.
+func (c *Cache) join(todo []wanted) (mine, others []wanted) {
+	for _, w := range todo {
+		var first bool
+		if w.l, first = c.shardOf(w.h).loads.join(w.key); first {
+			mine = append(mine, w)
+		} else {
+			others = append(others, w)
+		}
+	}
+	return mine, others
+}
+
+// loadJoined loads the keys of mine for which is returns true, stores the results, and calls got with
+// each. Then it ends the waits of other goroutines for all of mine.
+func (ld *loader) loadJoined(ctx context.Context, mine []wanted, is func(w *wanted) bool, got func(w *wanted)) {
+	c := ld.c
+	defer func() {
+		for i := range mine {
+			c.shardOf(mine[i].h).loads.leave(mine[i].l)
+		}
+	}()
+	left := filter(mine, is)
+	if len(left) == 0 {
 		return
 	}
-	old, found := s.current(w.h, w.key)
-	if !found || s.version(old.w, old.it) == undecodable {
-		s.store(&w, old)
+	entryOf, err := ld.load(ctx, left)
+	for i := range left {
+		w := &left[i]
+		var e Entry
+		failed := err
+		if err == nil {
+			e, failed = entryOf(w)
+		}
+		c.storeLoaded(w, e, failed)
+		w.l.value, w.l.err, w.l.again = bytes.Clone(e.Value), failed, failed != nil && ctx.Err() != nil
+		got(w)
+	}
+}
+
+// storeLoaded stores a loaded entry, unless its key was written since the load began. It ignores an
+// entry that cannot be stored. If err matches ErrNotFound, it stores for the TTL of e, or for
+// Options.Negative, that the key has no value. If both are 0, it deletes the key's entry.
+func (c *Cache) storeLoaded(w *wanted, e Entry, err error) {
+	kind := shape(0)
+	switch {
+	case err == nil:
+		c.withTTL(&e)
+	case errors.Is(err, ErrNotFound):
+		e, kind = Entry{TTL: cmp.Or(e.TTL, c.options.Negative, -1)}, absent
+	default:
+		return
+	}
+	write := c.newWrite(w.h, w.key, &e, c.clock.expires(e.TTL))
+	write.shape |= kind
+	write.loading = w.l
+	if !w.l.written.Load() { // else a huge entry would evict others for nothing
+		c.storeOrDelete(&write)
+	}
+}
+
+// refresh begins to load keys anew in a goroutine, unless other goroutines load them.
+func (ld *loader) refresh(ctx context.Context, due []wanted) {
+	mine, _ := ld.c.join(due)
+	if len(mine) == 0 {
+		return
+	}
+	ctx, end := ld.c.refreshes.begin(ctx)
+	go func() {
+		defer end()
+		ld.loadJoined(ctx, mine, func(*wanted) bool { return true }, func(*wanted) {})
+	}()
+}
+
+// refreshes has the loads that run in goroutines of the cache.
+type refreshes struct {
+	mu  sync.Mutex
+	all map[chan struct{}]context.CancelFunc // by the channel that is closed when it ends
+}
+
+// begin returns the context of a load that a caller with ctx begins. end ends the load.
+func (r *refreshes) begin(ctx context.Context) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[chan struct{}]context.CancelFunc{}
+	}
+	r.all[done] = cancel
+	return ctx, func() {
+		cancel()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.all, done)
+		close(done)
+	}
+}
+
+// cancel cancels all loads, and waits until they have ended.
+func (r *refreshes) cancel() {
+	for {
+		r.mu.Lock()
+		all := maps.Clone(r.all)
+		r.mu.Unlock()
+		if len(all) == 0 {
+			return
+		}
+		for done, cancel := range all {
+			cancel()
+			<-done
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,26 +42,38 @@ func TestGetOrLoad(t *testing.T) {
 	}
 }
 
-// TestNegative: GetOrLoad remembers for Options.Negative that a key has no value. Get finds no
-// entry.
+// TestNegative: GetOrLoad remembers for Options.Negative, or for the TTL that load returns, that a
+// key has no value. Get finds no entry.
 func TestNegative(t *testing.T) {
-	c := newCache(t, Options{Negative: 10 * time.Second})
-	clock := c.fake()
-	k, calls := []byte("k"), 0
-	for range 2 {
-		if _, err := c.GetOrLoad(t.Context(), nil, k, loaded("", ErrNotFound, &calls)); err != ErrNotFound {
+	for _, ttl := range []time.Duration{0, 5 * time.Second, time.Minute} {
+		c := newOf(t, &OfOptions[string, string]{Options: Options{Negative: 10 * time.Second}})
+		clock := c.fake()
+		k, calls := []byte("k"), 0
+		none := func(context.Context) (Entry, error) {
+			calls++
+			return Entry{TTL: ttl}, fmt.Errorf("wrapped: %w", ErrNotFound)
+		}
+		for i := range 2 {
+			if _, err := c.Cache.GetOrLoad(t.Context(), nil, k, none); !errors.Is(err, ErrNotFound) || i > 0 && err != ErrNotFound {
+				t.Fatal(err)
+			}
+		}
+		if get(t, &c.Cache, "k", ""); calls != 1 || c.Cache.Delete(k) {
+			t.Fatalf("%d loads; or Delete found it", calls)
+		}
+		c.GetOrLoad(t.Context(), "k", func(context.Context) (EntryOf[string], error) {
+			return EntryOf[string]{TTL: ttl}, ErrNotFound
+		})
+		clock.now += cmp.Or(ttl, 10*time.Second) - time.Second
+		if _, err := c.GetOrLoad(t.Context(), "k", nil); err != ErrNotFound {
 			t.Fatal(err)
 		}
+		clock.now += time.Second
+		if v := must(c.Cache.GetOrLoad(t.Context(), nil, k, loaded("v", nil, &calls))); string(v) != "v" || calls != 2 {
+			t.Fatalf("%q after %d loads", v, calls)
+		}
+		c.check()
 	}
-	if get(t, c, "k", ""); calls != 1 || c.Delete(k) {
-		t.Fatalf("%d loads; or Delete found it", calls)
-	}
-	c.GetOrLoad(t.Context(), nil, k, loaded("", ErrNotFound, &calls))
-	clock.now += 10 * time.Second
-	if v := must(c.GetOrLoad(t.Context(), nil, k, loaded("v", nil, &calls))); string(v) != "v" || calls != 3 {
-		t.Fatalf("%q after %d loads", v, calls)
-	}
-	c.check()
 }
 
 // TestAbsentIsNoEntry: an absent item is neither reported to OnEvict nor counted. Without
@@ -72,7 +85,7 @@ func TestAbsentIsNoEntry(t *testing.T) {
 		for i := range 20_000 {
 			c.GetOrLoad(t.Context(), nil, fmt.Append(nil, i), loaded("", ErrNotFound, new(int)))
 		}
-		if st := c.Stats(); told > 0 || st.Evicted > 0 || (st.Reserved > 0) != (negative > 0) {
+		if st := c.Stats(); told > 0 || st.Evicted > 0 || (st.Live > 0) != (negative > 0) {
 			t.Errorf("Negative %v: OnEvict is told %d times, %+v", negative, told, st)
 		}
 	}
@@ -101,10 +114,19 @@ func TestOneLoad(t *testing.T) {
 	}
 }
 
-// TestWriteDuringLoad: a load does not replace a newer state of its key.
+// TestWriteDuringLoad: a load does not replace a newer state of its key, and a later call does not
+// wait for it.
 func TestWriteDuringLoad(t *testing.T) {
-	c := newCache(t, Options{})
+	for _, o := range []Options{{}, {RefreshAfter: time.Second}} {
+		t.Run(fmt.Sprint("RefreshAfter ", o.RefreshAfter), func(t *testing.T) { testWriteDuringLoad(t, o) })
+	}
+}
+
+func testWriteDuringLoad(t *testing.T, o Options) {
+	c := newCache(t, o)
+	clock := c.fake()
 	k := []byte("k")
+	later := func(context.Context) (Entry, error) { return Entry{Value: []byte("later")}, nil }
 	for _, tt := range []struct {
 		name  string
 		write func()
@@ -118,14 +140,25 @@ func TestWriteDuringLoad(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c.Delete(k)
+			want := "loaded"
+			if o.RefreshAfter > 0 {
+				want = "old"
+				must(0, c.Set(k, []byte(want)))
+				clock.now += 2 * o.RefreshAfter
+			}
 			v := must(c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) {
 				tt.write()
+				v := must(c.GetOrLoad(t.Context(), nil, k, later))
+				if string(v) != cmp.Or(tt.want, "later") {
+					t.Errorf("GetOrLoad after the write = %q", v)
+				}
 				return Entry{Value: []byte("loaded")}, nil
 			}))
-			if string(v) != "loaded" {
-				t.Errorf("GetOrLoad = %q", v)
+			c.refreshes.wait()
+			if string(v) != want {
+				t.Errorf("GetOrLoad = %q, want %q", v, want)
 			}
-			get(t, c, "k", tt.want)
+			get(t, c, "k", cmp.Or(tt.want, "later"))
 		})
 	}
 }
@@ -204,7 +237,7 @@ func TestTTLOfTheOptions(t *testing.T) {
 		"Of.Set":            {func() { must(0, c.Set("k", "v")) }, ttl},
 		"Of.SetTTL":         {func() { must(0, c.SetTTL("k", "v", 0)) }, 0},
 		"Of.GetOrLoad": {func() {
-			must(c.GetOrLoad(t.Context(), "k", func(context.Context) (string, error) { return "v", nil }))
+			must(c.GetOrLoad(t.Context(), "k", typedLoad("v", nil)))
 		}, ttl},
 	} {
 		c.Clear()

@@ -38,13 +38,15 @@ func (m *marks) bit(h uint64) (word *uint64, mask uint64) {
 // A loading is one load. written is set before a write to the key, and read under the lock of the
 // key's shard before the loaded value is stored. So that value never replaces the written one. The
 // other fields are set before done is closed.
+//
+// Once written is set, no further goroutine joins the load: its value may be older than the write.
 type loading struct {
 	key     string
 	written atomic.Bool
 	done    chan struct{}
 	value   []byte
 	err     error
-	again   bool // waiting goroutines load again
+	again   bool // waiting goroutines load again; it stays so if load panics
 }
 
 // join returns the load of key that is under way, or a new one. first reports that it is new: then
@@ -52,13 +54,13 @@ type loading struct {
 func (ls *loads) join(key []byte) (l *loading, first bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l := ls.all[string(key)]; l != nil {
+	if l := ls.all[string(key)]; l != nil && !l.written.Load() {
 		return l, false
 	}
 	if ls.all == nil {
 		ls.all = map[string]*loading{}
 	}
-	l = &loading{key: string(key), done: make(chan struct{})}
+	l = &loading{key: string(key), done: make(chan struct{}), again: true}
 	ls.all[l.key] = l
 	ls.count()
 	return l, true
@@ -76,7 +78,9 @@ func (ls *loads) count() {
 func (ls *loads) leave(l *loading) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	delete(ls.all, l.key)
+	if ls.all[l.key] == l { // else a later load has taken its place
+		delete(ls.all, l.key)
+	}
 	ls.count()
 	close(l.done)
 }

@@ -8,9 +8,11 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +53,9 @@ type OfOptions[K comparable, V any] struct {
 	// NewOf panics if both are set.
 	OnEvict func(k K, e EntryOf[V], why Reason)
 }
+
+// decodeCall is the name of the function that lookUp calls for an Of.
+const decodeCall = "cache.Codec.Decode"
 
 var ofKind = container.Kind{Type: "cache.Of", Maker: "cache.NewOf", Is: "the cache is", Shared: true}
 
@@ -107,7 +112,7 @@ func (c *Of[K, V]) Peek(k K, f func(e EntryOf[V])) bool {
 func (c *Of[K, V]) read(call string, k K, counts bool) (e EntryOf[V], ok bool) {
 	c.base.MustBeOpen(&ofKind, call)
 	c.withKey(k, func(key []byte) error {
-		_, err := c.lookUp(c.seed.Bytes(key), key, c.decodeTo(&e), counts)
+		err := c.lookUp(decodeCall, c.seed.Bytes(key), key, c.decodeTo(&e), counts)
 		ok = err == nil
 		return nil
 	})
@@ -118,6 +123,17 @@ func (c *Of[K, V]) read(call string, k K, counts bool) (e EntryOf[V], ok bool) {
 // for each key: see [Cache.GetMany].
 func (c *Of[K, V]) GetMany(keys []K, f func(i int, e EntryOf[V])) {
 	c.base.MustBeOpen(&ofKind, "GetMany")
+	c.eachKey(keys, func(i int, h uint64, key []byte, err error) {
+		var e EntryOf[V]
+		if err == nil && c.lookUp(decodeCall, h, key, c.decodeTo(&e), true) == nil {
+			f(i, e)
+		}
+	})
+}
+
+// eachKey calls f with the index of each key, its hash and its bytes, or the error of the codec. Keys
+// are prefetched in batches.
+func (c *Of[K, V]) eachKey(keys []K, f func(i int, h uint64, key []byte, err error)) {
 	buffer := c.buffers.Get().(*[]byte)
 	defer c.buffers.Put(buffer)
 	for from := 0; from < len(keys); from += batchKeys {
@@ -127,13 +143,7 @@ func (c *Of[K, V]) GetMany(keys []K, f func(i int, e EntryOf[V])) {
 		*buffer = c.encode(some, (*buffer)[:0], &batch, &errs)
 		hashes := c.prefetch(batch[:len(some)])
 		for i := range some {
-			var e EntryOf[V]
-			if errs[i] == nil {
-				_, errs[i] = c.lookUp(hashes[i], batch[i], c.decodeTo(&e), true)
-			}
-			if errs[i] == nil {
-				f(from+i, e)
-			}
+			f(from+i, hashes[i], batch[i], errs[i])
 		}
 	}
 }
@@ -287,23 +297,60 @@ func (c *Of[K, V]) onKey(call string, k K, f func(key []byte) bool) (done bool) 
 // GetOrLoad returns the value of k. If there is none, or it cannot be decoded, it calls load once
 // for all goroutines that wait, and stores the result: see [Cache.GetOrLoad]. Each caller decodes
 // the bytes of the loaded value, and gets the result or the error of Decode.
-func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
+func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (EntryOf[V], error)) (v V, err error) {
 	c.base.MustBeOpen(&ofKind, "GetOrLoad")
 	var got EntryOf[V]
+	decode := c.decodeTo(&got)
 	err = c.withKey(k, func(key []byte) error {
-		decode := c.decodeTo(&got)
-		if _, err := c.lookUp(c.seed.Bytes(key), key, decode, true); err != errMissing {
+		ld := loader{c: &c.Cache, call: decodeCall, use: func(_ int, e Entry) error { return decode(e) }}
+		ld.load = loadOne(func(ctx context.Context) (Entry, error) { return c.encoded(load(ctx)) })
+		if err := ld.get(c.seed.Bytes(key), 0, key); err != nil {
 			return err
 		}
-		return c.loadMissing(ctx, key, decode, func(ctx context.Context) (e Entry, err error) {
-			v, err := load(ctx)
-			if err == nil {
-				e.Value, err = c.values.Append(nil, v)
-			}
-			return e, err
-		})
+		return ld.loadAll(ctx)
 	})
 	return got.Value, err
+}
+
+// GetOrLoadMany calls f with the index of each key and its entry, in no order. It calls load for the
+// keys without an entry: see [Cache.GetOrLoadMany]. If a key cannot be encoded, or a loaded value
+// cannot be encoded and decoded, GetOrLoadMany returns the error once f was called for the others.
+func (c *Of[K, V]) GetOrLoadMany(ctx context.Context, keys []K, load func(ctx context.Context, missing []K) (map[K]EntryOf[V], error), f func(i int, e EntryOf[V])) error {
+	c.base.MustBeOpen(&ofKind, "GetOrLoadMany")
+	keys = slices.Clone(keys) // load may run when GetOrLoadMany has returned
+	ld := loader{c: &c.Cache, call: decodeCall, use: func(i int, e Entry) error {
+		var typed EntryOf[V]
+		err := c.decodeTo(&typed)(e)
+		if err == nil {
+			f(i, typed)
+		}
+		return err
+	}, load: func(ctx context.Context, mine []wanted) (result, error) {
+		some := make([]K, len(mine))
+		for i := range mine {
+			some[i] = keys[mine[i].i]
+		}
+		found, err := load(ctx, some)
+		return func(w *wanted) (Entry, error) { return c.encoded(entryIn(found, keys[w.i])) }, err
+	}}
+	var failed error
+	c.eachKey(keys, func(i int, h uint64, key []byte, err error) {
+		if err == nil {
+			ld.get(h, i, key)
+		} else if failed == nil {
+			failed = err
+		}
+	})
+	return cmp.Or(failed, ld.loadMany(ctx))
+}
+
+// encoded returns a loaded entry with the bytes of its value.
+func (c *Of[K, V]) encoded(e EntryOf[V], err error) (Entry, error) {
+	var value []byte
+	if err == nil {
+		value, err = c.values.Append(nil, e.Value)
+	}
+	return withValue(&e, value), err
 }
 
 // decodeTo returns a function that decodes an entry to *typed. If that fails, *typed is unchanged.

@@ -21,6 +21,11 @@ func newOf[K comparable, V any](t testing.TB, o *OfOptions[K, V]) *Of[K, V] {
 	return c
 }
 
+// typedLoad is a function that loads a value.
+func typedLoad[V any](v V, err error) func(context.Context) (EntryOf[V], error) {
+	return func(context.Context) (EntryOf[V], error) { return EntryOf[V]{Value: v}, err }
+}
+
 // testOf runs the calls with two keys and two values.
 func testOf[K comparable, V any](t *testing.T, o *OfOptions[K, V], k, l K, v, w V, equal func(a, b V) bool) {
 	c := newOf(t, o)
@@ -41,7 +46,7 @@ func testOf[K comparable, V any](t *testing.T, o *OfOptions[K, V], k, l K, v, w 
 		t.Error("it is still there")
 	}
 	for range 2 {
-		got, err := c.GetOrLoad(t.Context(), k, func(context.Context) (V, error) { return w, nil })
+		got, err := c.GetOrLoad(t.Context(), k, typedLoad(w, nil))
 		if err != nil || !equal(got, w) {
 			t.Errorf("GetOrLoad = %v, %v", got, err)
 		}
@@ -49,7 +54,7 @@ func testOf[K comparable, V any](t *testing.T, o *OfOptions[K, V], k, l K, v, w 
 	want(k, w)
 	failure := errors.New("no")
 	c.Delete(k)
-	if _, err := c.GetOrLoad(t.Context(), k, func(context.Context) (V, error) { return v, failure }); err != failure {
+	if _, err := c.GetOrLoad(t.Context(), k, typedLoad(v, failure)); err != failure {
 		t.Errorf("GetOrLoad: %v", err)
 	}
 }
@@ -95,7 +100,7 @@ func TestCodecsFail(t *testing.T) {
 	if _, ok := c.Get("k"); ok {
 		t.Error("Get has decoded it")
 	}
-	if _, err := c.GetOrLoad(t.Context(), "l", func(context.Context) (int, error) { return 1, nil }); err != failure {
+	if _, err := c.GetOrLoad(t.Context(), "l", typedLoad(1, nil)); err != failure {
 		t.Errorf("GetOrLoad: %v", err)
 	}
 	keys := newOf(t, &OfOptions[int, int]{Keys: &Codec[int]{
@@ -134,7 +139,10 @@ func TestUndecodableIsMissing(t *testing.T) {
 	failure := errors.New("no")
 	load := func(k, want string, wantErr error, load func() (string, error)) {
 		t.Helper()
-		v, err := c.GetOrLoad(t.Context(), k, func(context.Context) (string, error) { return load() })
+		v, err := c.GetOrLoad(t.Context(), k, func(context.Context) (e EntryOf[string], err error) {
+			e.Value, err = load()
+			return e, err
+		})
 		if v != want || err != wantErr {
 			t.Errorf("GetOrLoad(%q) = %q, %v; want %q, %v", k, v, err, want, wantErr)
 		}
@@ -167,7 +175,10 @@ func TestDeleteDuringALoad(t *testing.T) {
 		c := newOf(t, &OfOptions[string, string]{Values: formats(1)})
 		must(0, c.Set("k", "old"))
 		c.values = *formats(2)
-		v, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (string, error) { del(&c.Cache); return "new", nil })
+		v, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (EntryOf[string], error) {
+			del(&c.Cache)
+			return EntryOf[string]{Value: "new"}, nil
+		})
 		if v != "new" || err != nil || c.Len() != 0 {
 			t.Errorf("%s: %q, %v, and %d entries", name, v, err, c.Len())
 		}
@@ -423,21 +434,21 @@ func TestOfOnEvict(t *testing.T) {
 // TestOfMistakes: calls of the zero Of panic, and so does NewOf for a Codec without a function.
 func TestOfMistakes(t *testing.T) {
 	var zero Of[string, string]
-	load := func(context.Context) (string, error) { return "", nil }
 	for name, call := range map[string]func(){
-		"Of.Get":       func() { zero.Get("k") },
-		"Of.Set":       func() { zero.Set("k", "v") },
-		"Of.SetTTL":    func() { zero.SetTTL("k", "v", 0) },
-		"Of.Delete":    func() { zero.Delete("k") },
-		"Of.GetOrLoad": func() { zero.GetOrLoad(t.Context(), "k", load) },
-		"Of.View":      func() { zero.View("k", nil) },
-		"Of.GetMany":   func() { zero.GetMany(nil, nil) },
-		"Of.All":       func() { zero.All()(nil) },
-		"Of.Put":       func() { zero.Put("k", EntryOf[string]{}) },
-		"Of.Update":    func() { zero.Update("k", nil) },
-		"Of.Touch":     func() { zero.Touch("k", 0) },
-		"Cache.Clear":  func() { zero.Clear() },
-		"Cache.Resize": func() { zero.Resize(MinBytes) },
+		"Of.Get":           func() { zero.Get("k") },
+		"Of.Set":           func() { zero.Set("k", "v") },
+		"Of.SetTTL":        func() { zero.SetTTL("k", "v", 0) },
+		"Of.Delete":        func() { zero.Delete("k") },
+		"Of.GetOrLoad":     func() { zero.GetOrLoad(t.Context(), "k", nil) },
+		"Of.GetOrLoadMany": func() { zero.GetOrLoadMany(t.Context(), nil, nil, nil) },
+		"Of.View":          func() { zero.View("k", nil) },
+		"Of.GetMany":       func() { zero.GetMany(nil, nil) },
+		"Of.All":           func() { zero.All()(nil) },
+		"Of.Put":           func() { zero.Put("k", EntryOf[string]{}) },
+		"Of.Update":        func() { zero.Update("k", nil) },
+		"Of.Touch":         func() { zero.Touch("k", 0) },
+		"Cache.Clear":      func() { zero.Clear() },
+		"Cache.Resize":     func() { zero.Resize(MinBytes) },
 	} {
 		maker := map[bool]string{true: "cache.NewOf", false: "cache.New"}[name[:2] == "Of"]
 		panics.Want(t, "freehold: cache."+name+": zero value: "+maker+" makes one", call)

@@ -41,9 +41,16 @@ type Options struct {
 	// not expire together. The part is at most Jitter, 0 to 1; anything else panics.
 	Jitter float64
 
-	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound. 0 means not at
-	// all. Less than 0 panics.
+	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound, unless the Entry
+	// that came with the error has a TTL. 0 means not at all. Less than 0 panics.
 	Negative time.Duration
+
+	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry anew. They return
+	// the old value meanwhile: see [Cache.GetOrLoad]. The age counts from the call that stored the
+	// entry or changed its flags, or from Restore. It is rounded up to a second, and Jitter shortens
+	// it as a TTL. An entry that expires earlier is not loaded anew before. RefreshAfter takes 4
+	// bytes an entry. 0 means never, and less than 0 panics.
+	RefreshAfter time.Duration
 
 	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That
 	// takes 4 bytes an entry. Each read writes to the entry's memory, at most once a second.
@@ -85,8 +92,8 @@ func (o *Options) check() {
 		arg.Panicf(call, "options are nil, and MaxBytes is required")
 	}
 	arg.AtLeast(call, "Options.MaxBytes", o.MaxBytes, MinBytes)
-	if o.TTL < 0 || o.Negative < 0 {
-		arg.Panicf(call, "Options.TTL %v and Negative %v, want 0 or more", o.TTL, o.Negative)
+	if o.TTL < 0 || o.Negative < 0 || o.RefreshAfter < 0 {
+		arg.Panicf(call, "Options.TTL %v, Negative %v and RefreshAfter %v, want 0 or more", o.TTL, o.Negative, o.RefreshAfter)
 	}
 	if o.Sliding && o.TTL == 0 {
 		arg.Panicf(call, "Options.Sliding without a TTL")

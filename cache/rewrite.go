@@ -32,7 +32,7 @@ func (s *shard) rewrite(w *write, old pinned) bool {
 		size := it.size()
 		g.expiry.remove(it.expires.Load(), size)
 		s.advance(it, sh, w.keeps)
-		it.writeEntry(w.e, w.expires, &s.c.clock)
+		it.writeEntry(w, &s.c.clock)
 		g.expiry.add(w.expires, size)
 		word = onHit(word)
 	}

@@ -79,15 +79,21 @@ type write struct {
 	key     []byte
 	e       *Entry
 	expires uint32 // the second at which the entry expires, or 0 for never
+	due     uint32 // the second from which GetOrLoad loads it anew, with Options.RefreshAfter
 	shape   shape  // of the item, without a version
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
-	restored bool   // by Restore: writes since it began win
-	rank     uint16 // of a restored entry: see rankOf
+	restored bool     // by Restore: writes since it began win
+	rank     uint16   // of a restored entry: see rankOf
+	loading  *loading // of a loaded entry: a write since it began wins
 }
 
 func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
-	return write{h: h, key: key, e: e, expires: expires, shape: c.shapeOf(e.Flags)}
+	w := write{h: h, key: key, e: e, expires: expires, shape: c.shapeOf(e.Flags)}
+	if c.options.RefreshAfter > 0 {
+		w.due = c.clock.expires(c.options.RefreshAfter)
+	}
+	return w
 }
 
 // bytes returns the size of key and value together.
@@ -331,10 +337,11 @@ func (s *shard) isPinned() (pinned bool) {
 	return pinned
 }
 
-// close gives all memory back.
+// close gives all memory back. Loads that are under way are not stored.
 func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.loads.cleared()
 	parent := s.c.base.Parent
 	s.segs.each(func(n uint32, _ *segment) { s.release(n) })
 	s.index.Close(parent)

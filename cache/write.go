@@ -188,7 +188,7 @@ func (c *Cache) storeOrDelete(w *write) (version uint64, err error) {
 func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 	s.lockFor(size)
 	defer s.unlock()
-	if w.restored && !s.loads.mayRestore(w.h) {
+	if w.restored && !s.loads.mayRestore(w.h) || w.loading != nil && w.loading.written.Load() {
 		return 0, nil
 	}
 	old, _ := s.current(w.h, w.key)

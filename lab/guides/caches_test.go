@@ -204,9 +204,9 @@ func Example_otterAfter() {
 	defer places.Close()
 
 	for range 2 {
-		p, err := places.GetOrLoad(context.Background(), "home", func(context.Context) (point, error) {
+		p, err := places.GetOrLoad(context.Background(), "home", func(context.Context) (cache.EntryOf[point], error) {
 			fmt.Println("loading")
-			return point{1, 2}, nil
+			return cache.EntryOf[point]{Value: point{1, 2}}, nil
 		})
 		fmt.Println(p, err)
 	}
