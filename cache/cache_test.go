@@ -92,6 +92,23 @@ func TestTooLarge(t *testing.T) {
 	must(0, c.Set(k, large[:c.MaxEntry()-1]))
 }
 
+// TestSetFails: a Set that fails for lack of memory deletes the key's entry once, also if that made
+// room for the new value.
+func TestSetFails(t *testing.T) {
+	for n := range 40 {
+		for size := 10 << 10; size < 100<<10; size += 7 << 10 {
+			c := New(alloctest.FailAfter(alloctest.New(t), n), &Options{MaxBytes: MinBytes})
+			for i := range 6 {
+				err := c.Set([]byte("k"), make([]byte, size+i*9000))
+				if c.check(); c.Len() == 0 && err == nil || c.Len() == 1 && err != nil || c.Len() > 1 {
+					t.Errorf("%d entries after %v", c.Len(), err)
+				}
+			}
+			c.Close()
+		}
+	}
+}
+
 // TestLargestEntry: every call that stores can store an entry of half of the bound, as a new entry
 // and in place of another. The number of shards does not matter. Once the entries are gone, the loans
 // are returned.

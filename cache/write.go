@@ -194,7 +194,7 @@ func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 	old, _ := s.current(w.h, w.key)
 	version, err = s.store(w, old)
 	if err != nil && !needsLoan(err, &size) {
-		s.delete(old)
+		s.delete(s.scan(w.h, w.key, true)) // store may have deleted old
 	}
 	return version, err
 }
