@@ -13,6 +13,8 @@ package btree
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
 const (
@@ -50,6 +52,7 @@ type layout struct {
 	keys   uintptr // offset of the first key
 	values uintptr // offset of the first value
 	bytes  int     // of the block
+	lines  int     // cache lines of a search, at least 1: the header and two thirds of the keys
 
 	keyBytes, valueBytes uintptr
 }
@@ -82,6 +85,8 @@ func (l *layout) place(header, keyAlign, valueAlign uintptr) {
 		l.values = roundUp(uintptr(l.bytes), valueAlign)
 		l.bytes = int(l.values + uintptr(l.slots+l.extra)*l.valueBytes)
 	}
+	searched := header + uintptr(l.slots*2/3)*l.keyBytes
+	l.lines = int(min(searched, nodeBytes)+lineBytes-1) / lineBytes
 }
 
 func roundUp(n, align uintptr) uintptr { return (n + align - 1) &^ (align - 1) }
@@ -116,6 +121,10 @@ func valuesOf[V any](l *layout, n *node) []V { return unsafe.Slice((*V)(n.at(l.v
 func (l *layout) child(n *node, i int) *address {
 	return (*address)(n.at(l.values + uintptr(i)*unsafe.Sizeof(address(0))))
 }
+
+// prefetch prefetches the cache lines that a search in n may read. So their misses overlap, and do
+// not follow each other as the comparisons do.
+func (l *layout) prefetch(n *node) { prefetch.Lines(uintptr(unsafe.Pointer(n)), l.lines) }
 
 // touch prefetches the cache lines of the leaf n that hold entries, so that their misses overlap: a
 // loop over the entries would wait for one line after the other. It also touches next, the leaf

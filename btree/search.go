@@ -36,6 +36,7 @@ func findOrdered[K cmp.Ordered, V any](m *Map[K, V], k K) (*node, int, bool) {
 	for level := m.height; level > 1; level-- {
 		n = m.child(n, upper(n.at(m.inner.keys), n.count, k))
 	}
+	m.leaf.prefetch(n)
 	keys := n.at(m.leaf.keys)
 	i := upper(keys, n.count, k)
 	if i > 0 {
@@ -91,6 +92,7 @@ func findFunc[K, V any](m *Map[K, V], k K) (*node, int, bool) {
 	for level := m.height; level > 1; level-- {
 		n = m.child(n, upperFunc(m, &m.inner, n, k))
 	}
+	m.leaf.prefetch(n)
 	i := upperFunc(m, &m.leaf, n, k)
 	if i > 0 && m.compare(m.key(n, i-1), k) == 0 {
 		return n, i - 1, true
@@ -165,6 +167,7 @@ func (m *Map[K, V]) trace(p *path, k K) {
 		p[level] = step{n, i}
 		n = m.child(n, i)
 	}
+	m.leaf.prefetch(n)
 	p[0] = step{n, m.lower(n, k)}
 }
 

@@ -34,6 +34,7 @@ func findText[K cmp.Ordered, V any](m *Map[K, V], k K) (*node, int, bool) {
 	for level := m.height; level > 1; level-- {
 		n = m.child(n, upperTexts(textsOf(&m.inner, n), prefix, s))
 	}
+	m.leaf.prefetch(n)
 	texts := textsOf(&m.leaf, n)
 	i := upperTexts(texts, prefix, s)
 	if i > 0 && texts[i-1].prefix == prefix && texts[i-1].string.Get() == s {
