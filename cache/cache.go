@@ -50,7 +50,8 @@ type Cache struct {
 	seed         hash.Seed
 	shards       []shard
 	segmentBytes int
-	largeBytes   int // larger items are large: see isLarge
+	largeBytes   int  // larger items are large: see isLarge
+	readsSetTTL  bool // Options.Sliding or Expiry
 	readers      pin.Holders
 	reads        reads
 	bound        bound
@@ -92,6 +93,7 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	c.options, c.seed, c.clock = *o, hash.NewSeed(), clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
 	c.copier = newCopier(parent)
+	c.readsSetTTL = o.Sliding || o.Expiry != nil
 	c.trimmer, _ = parent.(interface{ Trim() })
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
 	c.segmentBytes = segmentBytesFor(parent, o.MaxBytes/len(c.shards))

@@ -116,14 +116,13 @@ func (cp *copier) change(e *Entry, found bool, f func(e *Entry, found bool) Chan
 	return change
 }
 
-// tell calls OnEvict, which is f.
-func (cp *copier) tell(key []byte, e Entry, why Reason, f func(key []byte, e Entry, why Reason)) {
-	const call = "cache.Options.OnEvict"
+// tell calls f with a key and its entry. call is the name of f.
+func (cp *copier) tell(call string, key []byte, e Entry, f func(key []byte, e Entry)) {
 	if cp == nil {
-		f(key, e, why)
+		f(key, e)
 		return
 	}
-	cp.withCopy(call, key, func(key []byte) { cp.show(call, e, func(e Entry) { f(key, e, why) }) })
+	cp.withCopy(call, key, func(key []byte) { cp.show(call, e, func(e Entry) { f(key, e) }) })
 }
 
 // yield calls the loop body f of All with copies. The body may write to them.

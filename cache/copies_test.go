@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/panics"
@@ -41,6 +42,25 @@ var showing = map[string]func(c *Of[string, string], f func(b []byte)){
 		defer c.shards[0].mu.Unlock()
 		c.shards[0].drop(c.shards[0].scan(c.seed.Bytes([]byte("k")), []byte("k"), true).at, Room)
 	},
+	"cache.Options.Expiry of Get": func(c *Of[string, string], f func(b []byte)) {
+		expireBy(c, f)
+		c.Cache.Get(nil, []byte("k"))
+	},
+	"cache.Options.Expiry of GetOrLoad": func(c *Of[string, string], f func(b []byte)) {
+		expireBy(c, f)
+		c.GetOrLoad(context.Background(), "k", nil)
+	},
+	"cache.Options.Expiry of Set": func(c *Of[string, string], f func(b []byte)) {
+		expireBy(c, f)
+		c.Cache.Set([]byte("k"), []byte("value"))
+	},
+}
+
+// expireBy makes "k" an entry that expires, and f a part of Options.Expiry.
+func expireBy(c *Of[string, string], f func(b []byte)) {
+	c.Cache.SetTTL([]byte("k"), []byte("value"), time.Hour)
+	c.readsSetTTL = true
+	c.options.Expiry = func(_ []byte, e Entry, _ bool) time.Duration { f(e.Value); return e.TTL }
 }
 
 // TestCopies: with a parent that checks its blocks, a function gets a copy of the value, which is

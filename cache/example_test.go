@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -58,6 +59,32 @@ func ExampleOptions_refreshAfter() {
 	})
 	fmt.Println(price, err)
 	// Output: 3 <nil>
+}
+
+// Each kind of entry has its own TTL, and a session lives for ten minutes after each read.
+func ExampleOptions_expiry() {
+	c := cache.NewOf(freehold.Pages(), &cache.OfOptions[string, string]{
+		Options: cache.Options{MaxBytes: 64 << 20},
+		Expiry: func(key string, e cache.EntryOf[string], read bool) time.Duration {
+			switch {
+			case strings.HasPrefix(key, "session "):
+				return 10 * time.Minute
+			case read: // of another kind: as before
+				return e.TTL
+			}
+			return 24 * time.Hour
+		},
+	})
+	defer c.Close()
+
+	c.Set("session 1", "Ada")
+	c.Set("picture 1", "...")
+	for _, key := range []string{"session 1", "picture 1"} {
+		c.View(key, func(e cache.EntryOf[string]) { fmt.Println(key, e.TTL.Round(time.Minute)) })
+	}
+	// Output:
+	// session 1 10m0s
+	// picture 1 24h0m0s
 }
 
 func ExampleOf_GetOrLoadMany() {

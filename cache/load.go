@@ -337,10 +337,10 @@ func (ld *loader) loadJoined(ctx context.Context, mine []wanted, is func(w *want
 // entry that cannot be stored. If err matches ErrNotFound, it stores for the TTL of e, or for
 // Options.Negative, that the key has no value. If both are 0, it deletes the key's entry.
 func (c *Cache) storeLoaded(w *wanted, e Entry, err error) {
-	kind := shape(0)
+	kind, asks := shape(0), false
 	switch {
 	case err == nil:
-		c.withTTL(&e)
+		asks = c.withTTL(&e)
 	case errors.Is(err, ErrNotFound):
 		e, kind = Entry{TTL: cmp.Or(e.TTL, c.options.Negative, -1)}, absent
 	default:
@@ -348,7 +348,7 @@ func (c *Cache) storeLoaded(w *wanted, e Entry, err error) {
 	}
 	write := c.newWrite(w.h, w.key, &e, c.clock.expires(e.TTL))
 	write.shape |= kind
-	write.loading = w.l
+	write.loading, write.asks = w.l, asks
 	if !w.l.written.Load() { // else a huge entry would evict others for nothing
 		c.storeOrDelete(&write)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -252,6 +253,55 @@ func TestTTLOfTheOptions(t *testing.T) {
 			t.Errorf("%s: want a life of %v", name, tt.want)
 		}
 	}
+}
+
+// TestExpiry: Options.Expiry gives the TTL of entries that are stored without one, and those that are
+// read, in types and by every call. Model tests do more.
+func TestExpiry(t *testing.T) {
+	var asked []string
+	c := newOf(t, &OfOptions[string, string]{Values: formats(1), Expiry: func(k string, e EntryOf[string], read bool) time.Duration {
+		asked = append(asked, fmt.Sprint(k, " ", e.Value, " ", e.TTL, " ", read))
+		if read {
+			return e.TTL + time.Minute
+		}
+		return time.Duration(len(e.Value)) * time.Second
+	}})
+	clock := c.fake()
+	ttl := func(k string) (ttl time.Duration) {
+		c.Peek(k, func(e EntryOf[string]) { ttl = e.TTL })
+		return ttl
+	}
+	for name, tt := range map[string]struct {
+		call  func(k string)
+		want  time.Duration
+		asked string
+	}{
+		"Set":            {func(k string) { must(0, c.Set(k, "value")) }, 5 * time.Second, " value 0s false"},
+		"Set with a TTL": {func(k string) { must(0, c.SetTTL(k, "value", time.Hour)) }, time.Hour, ""},
+		"Set for ever":   {func(k string) { must(0, c.SetTTL(k, "value", 0)) }, 0, ""},
+		"Add":            {func(k string) { must(c.Add(k, EntryOf[string]{Value: "new"})) }, 3 * time.Second, " new 0s false"},
+		"GetOrLoad":      {func(k string) { must(c.GetOrLoad(t.Context(), k, typedLoad("loaded", nil))) }, 6 * time.Second, " loaded 0s false"},
+	} {
+		asked = nil
+		if tt.call(name); ttl(name) != tt.want || tt.asked != "" && !slices.Equal(asked, []string{name + tt.asked}) {
+			t.Errorf("%s: a TTL of %v, asked for %q; want %v, %q", name, ttl(name), asked, tt.want, tt.asked)
+		}
+		clock.now += time.Second
+		asked = nil
+		c.Get(name)
+		if left := max(tt.want-time.Second, 0); left > 0 && (ttl(name) != left+time.Minute || len(asked) != 1) || left == 0 && len(asked) != 0 {
+			t.Errorf("%s: after a read a TTL of %v, asked for %q", name, ttl(name), asked)
+		}
+	}
+	// An entry that cannot be decoded keeps its TTL.
+	must(0, c.SetTTL("k", "v", time.Hour))
+	c.values = *formats(2)
+	c.Cache.Get(nil, []byte("k"))
+	c.Cache.Peek([]byte("k"), func(e Entry) {
+		if e.TTL != time.Hour {
+			t.Errorf("an undecodable entry has %v", e.TTL)
+		}
+	})
 }
 
 // TestLoadsAreCountedOnce: Stats counts one hit or one miss for each GetOrLoad.

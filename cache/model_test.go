@@ -21,6 +21,7 @@ type model struct {
 	want    map[string]modelEntry
 	scale   int   // of values
 	fails   bool  // the parent may refuse
+	expiry  bool  // Options.Expiry is expiryOfModel
 	counted Stats // the counters that the calls should have led to
 
 	highest map[string]uint64 // version of each key that was ever seen
@@ -39,9 +40,49 @@ func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
 		highest: map[string]uint64{}, written: map[string]bool{},
 	}
 	o.OnEvict = m.evicted
+	if m.expiry = o.Expiry != nil; m.expiry {
+		o.Expiry = expiryOfModel
+	}
 	m.c = New(m.parent, &o)
 	m.clock = m.c.fake()
+	m.clock.now = time.Second
 	return m
+}
+
+// expiryOfModel keeps the TTL, makes it longer or shorter, or has the entry expire at once.
+func expiryOfModel(key []byte, e Entry, read bool) time.Duration {
+	n := time.Duration(len(key)+len(e.Value)) % 7 * time.Second
+	switch {
+	case read && e.TTL > 100*time.Second:
+		return e.TTL / 2
+	case read && n == 0:
+		return e.TTL + 10*time.Second
+	case n == 6*time.Second:
+		return -1
+	case !read && n < 4*time.Second:
+		return n
+	}
+	return e.TTL
+}
+
+// left returns the TTL that the entry of key has left.
+func (m *model) left(key string) (ttl time.Duration) {
+	if w := m.want[key]; m.has(key) && w.expires != 0 {
+		ttl = max((w.expires - m.clock.now).Truncate(time.Second), 1)
+	}
+	return ttl
+}
+
+// asked returns w with the TTL of expiryOfModel, for an entry of key whose TTL was left.
+func (m *model) asked(key string, w modelEntry, left time.Duration, read bool) modelEntry {
+	ttl := expiryOfModel([]byte(key), Entry{Value: []byte(w.value), TTL: left}, read)
+	switch {
+	case ttl < 0:
+		w.expires = m.clock.now
+	case ttl != left || ttl == 0:
+		w.expires = m.expires(ttl)
+	}
+	return w
 }
 
 // evicted is OnEvict. It checks that each entry is dropped once, with its value.
@@ -62,10 +103,13 @@ func (m *model) counter(why Reason) *uint64 {
 	return [...]*uint64{Room: &m.counted.Evicted, Expired: &m.counted.Expired, Shrunk: &m.counted.Shrunk}[why]
 }
 
-// read counts a read as a hit or a miss.
-func (m *model) read(found bool) bool {
+// read counts a read of key as a hit or a miss.
+func (m *model) read(key string, found bool) bool {
 	if found {
 		m.counted.Hits++
+		if w := m.want[key]; m.expiry && m.has(key) && w.expires != 0 {
+			m.want[key] = m.asked(key, w, m.left(key), true)
+		}
 	} else {
 		m.counted.Misses++
 	}
@@ -103,7 +147,7 @@ func (m *model) step(op byte, arg, more int) {
 	}
 	switch op % 16 {
 	default:
-		m.stored(key, e, true, must(true, m.failed(key, true, m.c.putFor(key, e))))
+		m.stored(key, e, true, must(true, m.failed(key, true, m.c.putFor(key, e))), false)
 	case 8, 9:
 		had := m.has(key)
 		if got := m.c.Delete([]byte(key)); got != had {
@@ -113,11 +157,11 @@ func (m *model) step(op byte, arg, more int) {
 	case 10:
 		had := m.has(key)
 		done, err := m.c.Add([]byte(key), e)
-		m.stored(key, e, done, done == !had || err != nil && m.failed(key, false, err) == nil)
+		m.stored(key, e, done, done == !had || err != nil && m.failed(key, false, err) == nil, false)
 	case 11:
 		had := m.has(key)
 		done, err := m.c.Replace([]byte(key), e)
-		m.stored(key, e, done, done == had || err != nil && m.failed(key, false, err) == nil)
+		m.stored(key, e, done, done == had || err != nil && m.failed(key, false, err) == nil, false)
 	case 12:
 		m.update(key, e, more)
 	case 13:
@@ -163,22 +207,32 @@ func (m *model) has(key string) bool {
 	return ok && !e.isOver(m.clock.now)
 }
 
-func (m *model) stored(key string, e Entry, done, right bool) {
+// stored notes that e was stored, if done is set. keeps says that its TTL is its own even if it is 0.
+func (m *model) stored(key string, e Entry, done, right, keeps bool) {
 	if !right {
 		m.t.Fatalf("%q: stored is %t", key, done)
 	}
 	if done {
-		m.counted.Sets++
+		w, left := modelEntry{string(e.Value), e.Flags, m.expires(e.TTL)}, m.left(key)
+		if m.expiry && e.TTL == 0 && !keeps {
+			if left > 0 {
+				w.expires = m.want[key].expires
+			}
+			w = m.asked(key, w, left, false)
+		}
+		if delete(m.want, key); !w.isOver(m.clock.now) {
+			m.counted.Sets++
+			m.want[key], m.written[key] = w, true
+		}
 	}
 	_, ok := m.c.Get(nil, []byte(key))
-	if m.read(ok); done && (ok || !m.fails) {
-		m.want[key] = modelEntry{string(e.Value), e.Flags, m.expires(e.TTL)}
-		m.written[key] = true
+	if m.read(key, ok); !ok && m.fails {
+		delete(m.want, key)
 	}
 }
 
 func (m *model) update(key string, e Entry, more int) {
-	had := m.has(key)
+	had, left := m.has(key), m.left(key)
 	change, before := Change(more%5), uint64(0)
 	version, err := m.c.Update([]byte(key), func(old *Entry, found bool) Change {
 		if found != had || string(old.Value) != m.value(key) {
@@ -194,7 +248,7 @@ func (m *model) update(key string, e Entry, more int) {
 	}
 	switch {
 	case change == Store && err == nil:
-		m.stored(key, e, true, true)
+		m.stored(key, e, true, true, had && left == e.TTL)
 	case change == Remove:
 		delete(m.want, key)
 	case change == Touch && had:
@@ -230,13 +284,15 @@ func (m *model) rare(arg, more int) {
 func (m *model) get(key string) {
 	want, had := m.want[key]
 	had = had && !want.isOver(m.clock.now)
+	m.read(key, had)
+	want = m.want[key]
 	found := m.c.View([]byte(key), func(e Entry) {
 		if string(e.Value) != want.value || e.Flags != want.flags {
 			m.t.Fatalf("View(%q) has %d bytes, flags %x; want %d, %x", key, len(e.Value), e.Flags, len(want.value), want.flags)
 		}
-		left := time.Duration(0)
-		if want.expires != 0 {
-			left = max((want.expires - m.clock.now).Truncate(time.Second), 1)
+		left := m.left(key)
+		if want.expires != 0 && left == 0 {
+			left = -1 // it has expired by this read
 		}
 		if e.TTL != left {
 			m.t.Fatalf("View(%q) has TTL %v, want %v at %v", key, e.TTL, left, m.clock.now)
@@ -246,7 +302,7 @@ func (m *model) get(key string) {
 		}
 		m.highest[key], m.written[key] = e.Version, false
 	})
-	if m.read(found) != had {
+	if found != had {
 		m.t.Fatalf("View(%q) = %t", key, found)
 	}
 }
@@ -302,7 +358,11 @@ func program(seed uint64, steps int) []byte {
 func TestPrograms(t *testing.T) {
 	for _, size := range []int{MinBytes, 5 * MinBytes, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			m := newModel(t, alloctest.New(t), Options{MaxBytes: size, Access: size > MinBytes})
+			o := Options{MaxBytes: size, Access: size > MinBytes}
+			if size == 5*MinBytes {
+				o.Expiry = expiryOfModel
+			}
+			m := newModel(t, alloctest.New(t), o)
 			defer m.c.Close()
 			steps := 60_000
 			if testing.Short() {

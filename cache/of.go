@@ -44,14 +44,19 @@ type OfOptions[K comparable, V any] struct {
 	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers.
 	// Keys of the last kind have neither padding nor floats: two keys must be equal exactly if
 	// their bytes are. NewOf panics for other types, and for a Codec without Append, or without
-	// Decode in Values. All and OnEvict decode keys: they panic, and NewOf does, if Keys has no
-	// Decode.
+	// Decode in Values. All, OnEvict and Expiry decode keys: they panic, and NewOf does, if Keys
+	// has no Decode.
 	Keys   *Codec[K]
 	Values *Codec[V]
 
 	// OnEvict is Options.OnEvict with types. It is not called for an entry that cannot be decoded.
 	// NewOf panics if both are set.
 	OnEvict func(k K, e EntryOf[V], why Reason)
+
+	// Expiry is Options.Expiry with types. It decodes the key and the value of each entry that is
+	// stored or read. For an entry that cannot be decoded it is not called, and e.TTL is kept. NewOf
+	// panics if both are set, or if Keys has no Decode.
+	Expiry func(k K, e EntryOf[V], read bool) time.Duration
 }
 
 // decodeCall is the name of the function that lookUp calls for an Of.
@@ -77,6 +82,17 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 			arg.Panicf("cache.NewOf", "OnEvict needs Keys with Decode, and Options without OnEvict")
 		}
 		options.OnEvict = c.decodeEvicted(o.OnEvict)
+	}
+	if o.Expiry != nil {
+		if options.Expiry != nil || c.keys.Decode == nil {
+			arg.Panicf("cache.NewOf", "Expiry needs Keys with Decode, and Options without Expiry")
+		}
+		options.Expiry = func(key []byte, e Entry, read bool) time.Duration {
+			if k, typed, ok := c.decode(key, e); ok {
+				return o.Expiry(k, typed, read)
+			}
+			return e.TTL
+		}
 	}
 	c.buffers.New = func() any { return new([]byte) }
 	c.Cache.init(parent, &options)

@@ -428,6 +428,19 @@ func TestOfOnEvict(t *testing.T) {
 		o.MaxBytes, o.OnEvict = MinBytes, func(string, EntryOf[string], Reason) {}
 		panics.Want(t, "freehold: cache.NewOf: OnEvict needs Keys with Decode, and Options without OnEvict", func() { NewOf(alloctest.New(t), o) })
 	}
+	// Expiry has the same conditions, and replaces TTL and Sliding.
+	expiry := func(string, EntryOf[string], bool) time.Duration { return 0 }
+	expiryOfBytes := func([]byte, Entry, bool) time.Duration { return 0 }
+	for _, o := range []*OfOptions[string, string]{
+		{Expiry: expiry, Keys: &Codec[string]{Append: func(dst []byte, v string) ([]byte, error) { return dst, nil }}},
+		{Expiry: expiry, Options: Options{MaxBytes: MinBytes, Expiry: expiryOfBytes}},
+	} {
+		panics.Want(t, "freehold: cache.NewOf: Expiry needs Keys with Decode, and Options without Expiry", func() { NewOf(alloctest.New(t), o) })
+	}
+	for _, o := range []Options{{TTL: 1}, {Sliding: true}} {
+		o.MaxBytes, o.Expiry = MinBytes, expiryOfBytes
+		panics.Want(t, "freehold: cache.New: Options.Expiry together with TTL or Sliding", func() { New(alloctest.New(t), &o) })
+	}
 	panics.Want(t, "freehold: cache.NewCodec: a function is nil", func() { NewCodec[int](nil, json.Unmarshal) })
 }
 

@@ -37,6 +37,17 @@ type Options struct {
 	// TTL.
 	Sliding bool
 
+	// Expiry, unless it is nil, gives each entry a TTL, in place of TTL and Sliding. It panics to set
+	// both. Expiry is called with an entry that is to be stored without a TTL of its own, and with
+	// an entry that expires after each read of it, with read set. e.TTL is the time left: of the entry
+	// that is read or replaced, or 0 if there is none. The entry gets the TTL that Expiry returns. It
+	// expires when it would have if that is e.TTL, never if it is 0, and at once if it is negative.
+	//
+	// Key and value are the cache's own memory: Expiry must neither change nor keep them. Before an
+	// entry is stored, Expiry runs under the lock of a shard, and calls of the cache from it
+	// deadlock. It may be called twice for a large entry. During a read it runs without a lock.
+	Expiry func(key []byte, e Entry, read bool) time.Duration
+
 	// Jitter shortens each TTL by a random part of it, so that entries that were stored together do
 	// not expire together. The part is at most Jitter, 0 to 1; anything else panics.
 	Jitter float64
@@ -94,6 +105,9 @@ func (o *Options) check() {
 	arg.AtLeast(call, "Options.MaxBytes", o.MaxBytes, MinBytes)
 	if o.TTL < 0 || o.Negative < 0 || o.RefreshAfter < 0 {
 		arg.Panicf(call, "Options.TTL %v, Negative %v and RefreshAfter %v, want 0 or more", o.TTL, o.Negative, o.RefreshAfter)
+	}
+	if o.Expiry != nil && (o.TTL != 0 || o.Sliding) {
+		arg.Panicf(call, "Options.Expiry together with TTL or Sliding")
 	}
 	if o.Sliding && o.TTL == 0 {
 		arg.Panicf(call, "Options.Sliding without a TTL")

@@ -5,6 +5,7 @@ package cache
 import (
 	"iter"
 	"sync/atomic"
+	"time"
 
 	"github.com/freehold-go/freehold/internal/blocks"
 	"github.com/freehold-go/freehold/internal/pin"
@@ -96,17 +97,57 @@ func (c *Cache) countRead(s *shard, r pinned) pinned {
 		return pinned{}
 	}
 	mine.hits.Add(1)
-	c.countHit(s, r)
+	s.hit(r)
+	if c.readsSetTTL {
+		c.setTTLOrUnpin(s, r)
+	}
 	return r
 }
 
-// countHit counts a hit of a live entry, and restarts a sliding TTL.
+// setTTLOrUnpin is setTTL that unpins r if Options.Expiry panics.
+func (c *Cache) setTTLOrUnpin(s *shard, r pinned) {
+	done := false
+	defer func() {
+		if !done {
+			r.unpin()
+		}
+	}()
+	c.setTTL(s, r)
+	done = true
+}
+
+// countHit counts a hit of a live entry, and gives it the TTL of a read.
 func (c *Cache) countHit(s *shard, r pinned) {
 	s.hit(r)
-	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
-		// No-op if a Touch has set another expiry meanwhile.
-		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL))
+	if c.readsSetTTL {
+		c.setTTL(s, r)
 	}
+}
+
+// setTTL gives an entry that was read the TTL of Options.Sliding or Expiry.
+func (c *Cache) setTTL(s *shard, r pinned) {
+	expires, ttl := r.it.expires.Load(), c.options.TTL
+	if expires == 0 {
+		return
+	}
+	if c.options.Expiry != nil {
+		e := s.entryOf(r, c.accessTime())
+		if ttl = c.expiryOf(r.it.key(), e, true); ttl == e.TTL {
+			return
+		}
+	}
+	next := c.clock.now() // at once
+	if ttl >= 0 {
+		next = c.clock.expires(ttl)
+	}
+	// No-op if a Touch has set another expiry meanwhile.
+	r.it.expires.CompareAndSwap(expires, next)
+}
+
+// expiryOf calls Options.Expiry.
+func (c *Cache) expiryOf(key []byte, e Entry, read bool) (ttl time.Duration) {
+	c.copier.tell("cache.Options.Expiry", key, e, func(key []byte, e Entry) { ttl = c.options.Expiry(key, e, read) })
+	return ttl
 }
 
 // batchKeys is how many keys are looked for at a time, by GetMany and when a segment is emptied.

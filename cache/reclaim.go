@@ -178,6 +178,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	}
 	s.dropped[why]++
 	if f := s.c.options.OnEvict; f != nil {
-		s.c.copier.tell(it.key(), s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime()), why, f)
+		e := s.entryOf(pinned{w: slot(at), it: it}, s.c.accessTime())
+		s.c.copier.tell("cache.Options.OnEvict", it.key(), e, func(key []byte, e Entry) { f(key, e, why) })
 	}
 }

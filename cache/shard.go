@@ -55,6 +55,7 @@ type shard struct {
 	age     uint64             // of the newest segment
 	floor   uint64             // the highest version of items without a successor: see version.go
 	entry   Entry              // the argument of Update's function; here it costs no allocation
+	room    []byte             // for askExpiry
 	policy  policy
 	counts
 }
@@ -81,6 +82,7 @@ type write struct {
 	expires uint32 // the second at which the entry expires, or 0 for never
 	due     uint32 // the second from which GetOrLoad loads it anew, with Options.RefreshAfter
 	shape   shape  // of the item, without a version
+	asks    bool   // Options.Expiry gives the TTL
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
 	restored bool     // by Restore: writes since it began win

@@ -15,14 +15,15 @@ import (
 // since an old value would be wrong. The error matches [ErrTooLarge] or [freehold.ErrOutOfMemory].
 func (c *Cache) Set(key, value []byte) error {
 	c.base.MustBeOpen(&kind, "Set")
-	_, err := c.put(key, &Entry{Value: value, TTL: c.options.TTL})
+	e := Entry{Value: value}
+	_, err := c.put(key, &e, c.withTTL(&e))
 	return err
 }
 
 // SetTTL is Set with the entry's own TTL. With 0 the entry stays until there is no room.
 func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	c.base.MustBeOpen(&kind, "SetTTL")
-	_, err := c.put(key, &Entry{Value: value, TTL: ttl})
+	_, err := c.put(key, &Entry{Value: value, TTL: ttl}, false)
 	return err
 }
 
@@ -30,8 +31,7 @@ func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 // options. It returns the entry's version.
 func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Put")
-	c.withTTL(&e)
-	return c.put(key, &e)
+	return c.put(key, &e, c.withTTL(&e))
 }
 
 // Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors
@@ -95,17 +95,17 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 	version, left := s.entry.Version, s.entry.TTL
 	change := c.copier.change(&s.entry, found, f)
 	var expires uint32
+	asks := false
 	if found && s.entry.TTL == left { // as before
 		expires = old.it.expires.Load()
 	} else {
-		if change == Store {
-			c.withTTL(&s.entry)
-		}
+		asks = change == Store && c.withTTL(&s.entry)
 		expires = c.clock.expires(s.entry.TTL)
 	}
 	switch {
 	case change == Store:
 		w := c.newWrite(h, key, &s.entry, expires)
+		w.asks = asks
 		return s.store(&w, old)
 	case change == Remove, change == Touch && found && s.entry.TTL < 0:
 		s.loads.written(h, key)
@@ -167,9 +167,10 @@ func (c *Cache) Delete(key []byte) bool {
 	return found
 }
 
-// put stores e. If that fails, it deletes the key's item.
-func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
+// put stores e. If that fails, it deletes the key's item. asks is for write.
+func (c *Cache) put(key []byte, e *Entry, asks bool) (version uint64, err error) {
 	w := c.newWrite(c.seed.Bytes(key), key, e, c.clock.expires(e.TTL))
+	w.asks = asks
 	return c.storeOrDelete(&w)
 }
 
@@ -216,6 +217,9 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 	} else if s.c.isHuge(n) && s.pending < s.c.roomFor(n) {
 		return 0, needsRoom(n)
 	}
+	if w.asks {
+		s.askExpiry(w, old)
+	}
 	if w.e.TTL < 0 {
 		s.delete(old)
 		return 0, nil
@@ -223,11 +227,36 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 	return s.put(w, old)
 }
 
-// withTTL gives an entry without a TTL the TTL of the options.
-func (c *Cache) withTTL(e *Entry) {
-	if e.TTL == 0 {
-		e.TTL = c.options.TTL
+// askExpiry gives a new entry the TTL of Options.Expiry. That function gets copies of key and value:
+// the caller's own would escape to the Go heap in each Set.
+func (s *shard) askExpiry(w *write, old pinned) {
+	c := s.c
+	room := append(append(s.room[:0], w.key...), w.e.Value...)
+	if cap(room) <= mostRoom {
+		s.room = room
 	}
+	key, value := room[:len(w.key):len(w.key)], room[len(w.key):]
+	left := time.Duration(0)
+	if old.isLive(&c.clock) {
+		w.expires = old.it.expires.Load()
+		left = c.clock.left(w.expires)
+	}
+	w.e.TTL = c.expiryOf(key, Entry{Value: value, Flags: w.e.Flags, TTL: left}, false)
+	if w.e.TTL != left || left == 0 {
+		w.expires = c.clock.expires(w.e.TTL)
+	}
+}
+
+const mostRoom = 64 << 10 // that a shard keeps for copies
+
+// withTTL gives an entry without a TTL the TTL of the options. It reports whether Options.Expiry is to
+// give it one instead, under the lock of the shard.
+func (c *Cache) withTTL(e *Entry) (asks bool) {
+	if e.TTL != 0 {
+		return false
+	}
+	e.TTL = c.options.TTL
+	return c.options.Expiry != nil
 }
 
 // putIf stores e if cond returns true for the item of key.
@@ -250,8 +279,9 @@ func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pi
 	if !cond(s, old, found) {
 		return false, nil
 	}
-	s.c.withTTL(e)
+	asks := s.c.withTTL(e)
 	w := s.c.newWrite(h, key, e, s.c.clock.expires(e.TTL))
+	w.asks = asks
 	_, err = s.store(&w, old)
 	return err == nil, err
 }
