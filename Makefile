@@ -7,7 +7,7 @@
 # rounds and fewer random programs; make test-long runs modules in full.
 
 GO    ?= go
-MODULES = . ./adapters/arrow ./adapters/fastcache ./adapters/freecache ./adapters/grpc ./adapters/memory ./adapters/ristretto ./adapters/sqlite ./adapters/wazero ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile
+MODULES = . ./adapters/arrow ./adapters/bigcache ./adapters/fastcache ./adapters/freecache ./adapters/grpc ./adapters/memory ./adapters/ristretto ./adapters/sqlite ./adapters/wazero ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile
 CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # The packages with files for systems or processors, and none with net/http, whose
