@@ -44,7 +44,7 @@ type OfOptions[K comparable, V any] struct {
 	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers.
 	// Keys of the last kind have neither padding nor floats: two keys must be equal exactly if
 	// their bytes are. NewOf panics for other types, and for a Codec without Append, or without
-	// Decode in Values. All, OnEvict and Expiry decode keys: they panic, and NewOf does, if Keys
+	// Decode in Values. All, Hottest, Coldest, OnEvict and Expiry decode keys: they panic, and NewOf does, if Keys
 	// has no Decode.
 	Keys   *Codec[K]
 	Values *Codec[V]
@@ -184,13 +184,22 @@ func (c *Of[K, V]) encode(keys []K, b []byte, batch *[batchKeys][]byte, errs *[b
 
 // All returns an iterator over the keys and entries, in no order. It leaves out what cannot be
 // decoded. All else is as for [Cache.All]. It panics if OfOptions.Keys has no Decode.
-func (c *Of[K, V]) All() iter.Seq2[K, EntryOf[V]] {
+func (c *Of[K, V]) All() iter.Seq2[K, EntryOf[V]] { return c.decoded("All", (*Cache).All) }
+
+// Hottest is All, those first that the cache would keep longest: see [Cache.Hottest].
+func (c *Of[K, V]) Hottest() iter.Seq2[K, EntryOf[V]] { return c.decoded("Hottest", (*Cache).Hottest) }
+
+// Coldest is All, those first that the cache would evict first: see [Cache.Coldest].
+func (c *Of[K, V]) Coldest() iter.Seq2[K, EntryOf[V]] { return c.decoded("Coldest", (*Cache).Coldest) }
+
+// decoded returns an iterator of the cache of bytes as an iterator of types.
+func (c *Of[K, V]) decoded(call string, all func(*Cache) iter.Seq2[[]byte, Entry]) iter.Seq2[K, EntryOf[V]] {
 	return func(yield func(K, EntryOf[V]) bool) {
-		c.base.MustBeOpen(&ofKind, "All")
+		c.base.MustBeOpen(&ofKind, call)
 		if c.keys.Decode == nil {
-			arg.Panicf("cache.Of.All", "Keys has no Decode")
+			arg.Panicf("cache.Of."+call, "Keys has no Decode")
 		}
-		for key, e := range c.Cache.All() {
+		for key, e := range all(&c.Cache) {
 			if k, v, ok := c.decode(key, e); ok && !yield(k, v) {
 				return
 			}

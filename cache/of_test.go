@@ -384,6 +384,7 @@ func TestKeysFail(t *testing.T) {
 		t.Error(put, add, update)
 	}
 	panics.Want(t, "freehold: cache.Of.All: Keys has no Decode", func() { c.All()(nil) })
+	panics.Want(t, "freehold: cache.Of.Coldest: Keys has no Decode", func() { c.Coldest()(nil) })
 }
 
 // TestUpdateFails: if the codec fails in Update, the entry stays.
@@ -457,6 +458,7 @@ func TestOfMistakes(t *testing.T) {
 		"Of.View":          func() { zero.View("k", nil) },
 		"Of.GetMany":       func() { zero.GetMany(nil, nil) },
 		"Of.All":           func() { zero.All()(nil) },
+		"Of.Hottest":       func() { zero.Hottest()(nil) },
 		"Of.Put":           func() { zero.Put("k", EntryOf[string]{}) },
 		"Of.Update":        func() { zero.Update("k", nil) },
 		"Of.Touch":         func() { zero.Touch("k", 0) },

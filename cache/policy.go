@@ -41,6 +41,7 @@
 //	stays      whether an item stays by the rule, its queue and its hits
 //	evicted    notes an item that does not stay
 //	worst      the item that goes if a bucket of the index is full
+//	warmth     the order in which items would go, for Hottest and Coldest
 //
 // A policy can use two queues, main and small, up to maxHits hits in each slot, the note of each
 // bucket, the figures of segments, and a state for each shard. It changes notes and its state only;
@@ -253,6 +254,18 @@ func worst(b *cuckoo.Bucket) *atomic.Uint64 {
 		}
 	}
 	return least
+}
+
+// warmths is the number of values of warmth.
+const warmths = maxHits + promoteHits + 1
+
+// warmth returns a number that is higher for items that would stay longer, by queue and hits. An item
+// that is about to go to main has the warmth of one that has just come there.
+func warmth(w slot) int {
+	if w.main() {
+		return w.hits() + promoteHits
+	}
+	return w.hits()
 }
 
 // ghostOf returns the ghost of a key with hash h. It is never 0.

@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -173,6 +174,53 @@ func TestExpiryAtTheSecond(t *testing.T) {
 		get(t, c, "k", "v")
 		clock.now += time.Second
 		get(t, c, "k", "")
+	}
+}
+
+// TestHottest: entries that are read come first in Hottest, and last in Coldest. Both have all entries
+// once, and stop when the loop does.
+func TestHottest(t *testing.T) {
+	for _, size := range []int{MinBytes, 32 << 20} {
+		c := NewOf(newHeap(t), &OfOptions[int, int]{Options: Options{MaxBytes: size}})
+		const keys, hot = 2000, 100
+		for k := range keys {
+			must(0, c.Set(k, -k))
+		}
+		for range maxHits {
+			for k := range hot {
+				c.Get(k)
+			}
+		}
+		var hottest, coldest []int
+		for k, e := range c.Hottest() {
+			if hottest = append(hottest, k); e.Value != -k {
+				t.Fatalf("%d has %d", k, e.Value)
+			}
+		}
+		for k := range c.Coldest() {
+			coldest = append(coldest, k)
+		}
+		for name, some := range map[string][]int{"Hottest": hottest[:hot], "Coldest": coldest[keys-hot:]} {
+			if slices.Max(some) >= hot {
+				t.Errorf("%d bytes: %s has %d among the %d that are read", size, name, slices.Max(some), hot)
+			}
+		}
+		for name, all := range map[string][]int{"Hottest": hottest, "Coldest": coldest} {
+			if slices.Sort(all); len(all) != keys || len(slices.Compact(all)) != keys {
+				t.Errorf("%d bytes: %s has %d entries", size, name, len(all))
+			}
+		}
+		n := 0
+		for range c.Hottest() {
+			if n++; n == hot+1 {
+				break
+			}
+		}
+		c.check()
+		c.Close()
+		if n != hot+1 {
+			t.Errorf("the loop ended after %d", n)
+		}
 	}
 }
 

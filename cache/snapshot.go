@@ -65,7 +65,7 @@ func (c *Cache) Snapshot(w io.Writer) error {
 	out := blockWriter{w: w, block: make([]byte, highestBytes)}
 	out.write([]byte(c.options.Format))
 	for i := range c.shards {
-		c.shards[i].each(func(r pinned) bool {
+		c.shards[i].each(func(slot) bool { return true }, func(r pinned) bool {
 			out.add(r, &c.clock)
 			if len(out.block) >= blockBytes {
 				out.flush(c.highestVersion())

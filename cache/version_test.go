@@ -37,7 +37,7 @@ func TestVersionsAreFree(t *testing.T) {
 	}
 	items, own := 0, 0
 	for i := range c.shards {
-		c.shards[i].each(func(r pinned) bool {
+		c.shards[i].each(func(slot) bool { return true }, func(r pinned) bool {
 			items++
 			if r.it.shape&versioned != 0 {
 				own++

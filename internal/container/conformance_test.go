@@ -218,6 +218,8 @@ var kinds = []kind{
 			"GetOrLoad":     func(c *cache.Cache) { c.GetOrLoad(context.Background(), nil, nil, nil) },
 			"GetOrLoadMany": func(c *cache.Cache) { c.GetOrLoadMany(context.Background(), nil, nil, nil) },
 			"All":           func(c *cache.Cache) { walk(c.All()) },
+			"Hottest":       func(c *cache.Cache) { walk(c.Hottest()) },
+			"Coldest":       func(c *cache.Cache) { walk(c.Coldest()) },
 			"MaxEntry":      func(c *cache.Cache) { c.MaxEntry() },
 			"Snapshot":      func(c *cache.Cache) { c.Snapshot(nil) },
 			"SnapshotFile":  func(c *cache.Cache) { c.SnapshotFile("") },
