@@ -52,7 +52,7 @@ TARGETS = modules race emulators systems asan today oldest 386 malloc portable s
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick core $(TARGETS) beam soak fuzz fuzz-long tip newest mutants faults conformance misuse bench benchstat release-check demo demo-page
+.PHONY: test test-long quick core $(TARGETS) lint vulns cover beam soak fuzz fuzz-long tip newest mutants faults conformance misuse bench benchstat release-check demo demo-page
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -77,6 +77,25 @@ vet:
 	@! grep -E '^ *(- )?uses:' .github/workflows/*.yml | grep -vE '@[0-9a-f]{40} # v[0-9]' || { echo "actions are pinned by the hash of a commit"; exit 1; }
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	for a in amd64 arm64; do GOARCH=$$a $(GO) test -c -gcflags=github.com/freehold-go/freehold/...=-N -o /dev/null ./internal/heap ./pool ./arena ./epoch || exit 1; done
+
+# What vet does not find, by staticcheck, the list of common misspellings, and the width of comments.
+# It is not in make test, which it would take a tenth longer.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+MISSPELL = github.com/golangci/misspell/cmd/misspell@v0.8.0
+lint:
+	@status=0; for m in $(MODULES); do (cd $$m && $(GO) run $(STATICCHECK) ./...) || status=1; done; exit $$status
+	git ls-files | grep -vE '\.(png|svg)$$|testdata/|^docs/demo.html' | xargs $(GO) run $(MISSPELL) -error
+	@! git ls-files '*.go' | grep -v testdata/ | xargs awk '/^[ \t]*\/\/ / && length > 102 && !/https?:|Output:|;/ { print FILENAME ":" FNR ": a comment is wider than 100 columns" }' | grep .
+
+# Dependencies with known faults, by the Go project's list.
+vulns:
+	@status=0; for m in $(MODULES) ./beamsort; do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || status=1; done; exit $$status
+
+# The part of the core's statements that its tests reach, as cover.html and a table.
+cover:
+	GOWORK=off $(GO) test -short -coverprofile cover.out -coverpkg ./... $(CORE)
+	$(GO) tool cover -html cover.out -o cover.html
+	$(GO) tool cover -func cover.out | tail -n 1
 
 modules:
 	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test $(SHORT) ./...) || status=1; done; exit $$status

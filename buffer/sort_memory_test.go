@@ -171,6 +171,7 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 		{"freehold: buffer.Records.SortByPart: the key is 3 bytes from offset 6, and records have 8 bytes", func() { fixed.SortByPart(ctx, 6, 3, nil) }},
 		{"freehold: buffer.Records.SortByUint64: order is nil", func() { fixed.SortByUint64(ctx, 0, nil, nil) }},
 		{"freehold: buffer.Records.SortByUint64: the key is 8 bytes from offset 1, and records have 8 bytes", func() { fixed.SortByUint64(ctx, 1, binary.BigEndian, nil) }},
+		//lint:ignore SA1012 the panic is tested
 		{"freehold: buffer.Records.SortBy: ctx is nil", func() { r.SortBy(nil, nil, nil) }},
 		{"freehold: buffer.Records.SortBy: Parallel -1, want 0 or more", func() { r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: -1}) }},
 		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { rc.SortBy(ctx, nil, nil) }},

@@ -25,8 +25,8 @@ type Codec[T any] struct {
 	Decode func(b []byte) (T, error)
 }
 
-// NewCodec returns a Codec of two functions as encoding/json has them, and packages for MessagePack and
-// CBOR too:
+// NewCodec returns a Codec of two functions as encoding/json has them, and packages for MessagePack
+// and CBOR too:
 //
 //	values := cache.NewCodec[Person](json.Marshal, json.Unmarshal)
 //

@@ -74,8 +74,8 @@ func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ct
 // does. It calls load at most once for a call's keys that have no entry and that no other goroutine
 // loads, stores the entries that load returns, and waits for the other loads. load must not change
 // missing. It returns the entry of each key that it finds. A key without one is not found: f is not
-// called for it, and the cache remembers that for Options.Negative. Entries of other keys are ignored.
-// An entry that was loaded has only its Value.
+// called for it, and the cache remembers that for Options.Negative. Entries of other keys are
+// ignored. An entry that was loaded has only its Value.
 //
 // GetOrLoadMany returns an error of load once f was called for all other keys. All else is as for
 // [Cache.GetOrLoad]. If the ctx of another goroutine that loads some of the keys is done, load is
@@ -181,9 +181,9 @@ func (ld *loader) loadMany(ctx context.Context) error {
 // errMissing says that the cache has no item of a key.
 var errMissing = errors.New("missing")
 
-// lookUp calls f with the entry of key, whose hash is h. call is the name of f. It returns ErrNotFound if the cache
-// remembers that there is no value. It returns errMissing if key has no live entry, or if f fails.
-// If counts is set, Stats counts a hit if f succeeds, and else a miss.
+// lookUp calls f with the entry of key, whose hash is h. call is the name of f. It returns
+// ErrNotFound if the cache remembers that there is no value. It returns errMissing if key has no
+// live entry, or if f fails. If counts is set, Stats counts a hit if f succeeds, and else a miss.
 func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error, counts bool) (err error) {
 	s := c.shardOf(h)
 	r := s.find(h, key)
@@ -237,9 +237,9 @@ func (c *Cache) isDue(h uint64, key []byte) bool {
 }
 
 // loadMissing gets the values of keys that had no entries, and calls ld.use with each, in an Entry
-// without the rest. The values are from ld.load, or from other goroutines' loads. If an entry is stored
-// meanwhile and ld.use fails for its value, a load replaces it. loadMissing returns the first error, but
-// ErrNotFound only if there is no other.
+// without the rest. The values are from ld.load, or from other goroutines' loads. If an entry is
+// stored meanwhile and ld.use fails for its value, a load replaces it. loadMissing returns the
+// first error, but ErrNotFound only if there is no other.
 func (ld *loader) loadMissing(ctx context.Context, todo []wanted) (err error) {
 	note := func(e error) {
 		if err == nil || e != nil && errors.Is(err, ErrNotFound) {

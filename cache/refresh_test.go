@@ -152,8 +152,8 @@ func TestCloseWaits(t *testing.T) {
 	})
 }
 
-// TestCloseDuringALoad: a load that ends after Close is not stored, whatever its size. Its caller gets
-// the value.
+// TestCloseDuringALoad: a load that ends after Close is not stored, whatever its size. Its caller
+// gets the value.
 func TestCloseDuringALoad(t *testing.T) {
 	for _, size := range []int{1, 6 << 20} {
 		c := newCache(t, Options{MaxBytes: 16 << 20})

@@ -274,16 +274,23 @@ func TestLiveUnderConcurrency(t *testing.T) {
 		})
 	}
 	go func() { wg.Wait(); close(blocks) }()
-	kept := 0
-	for b := range blocks {
-		if kept++; kept%8 == 0 {
-			defer h.Free(b)
+	var kept [][]byte
+	for i := 0; ; i++ {
+		b, ok := <-blocks
+		if !ok {
+			break
+		}
+		if i%8 == 0 {
+			kept = append(kept, b)
 		} else {
 			h.Free(b)
 		}
 	}
 	if n := h.Live(); n != 1000 {
 		t.Errorf("%d blocks are live, want 1000", n)
+	}
+	for _, b := range kept {
+		h.Free(b)
 	}
 }
 

@@ -31,6 +31,7 @@ func TestArgumentsPanic(t *testing.T) {
 		{"extsort.Sort: MemoryBytes -1", func() { sortString(&extsort.Options{MemoryBytes: -1}, "") }},
 		{"extsort.Sort: MemoryBytes 1, want 0 or at least", func() { sortString(&extsort.Options{MemoryBytes: 1}, "") }},
 		{"extsort.Sort: dst is nil", func() { extsort.Sort(ctx, nil, nil, text) }},
+		//lint:ignore SA1012 the panic is tested
 		{"extsort.Sort: ctx is nil", func() { extsort.Sort(nil, io.Discard, nil, text) }},
 		{"extsort.Sort: source 1 is nil", func() { extsort.Sort(ctx, io.Discard, nil, text, nil) }},
 		{"extsort.Merge: dst is nil", func() { extsort.Merge(ctx, nil, nil, text) }},

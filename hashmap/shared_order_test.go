@@ -16,8 +16,8 @@ var readPoints = map[string]seam.Point{
 	"tags": readTags, "key": readKey, "value": readValue,
 }
 
-// sharedKeys returns n keys from first on. The first bits of their hashes are like's. If other is set,
-// they differ from like's.
+// sharedKeys returns n keys from first on. The first bits of their hashes are like's. If other is
+// set, they differ from like's.
 func sharedKeys[V any](m *Shared[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
 	bits := func(k wide) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 	for ; len(keys) < n; first++ {

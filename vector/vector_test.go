@@ -2,7 +2,6 @@ package vector_test
 
 import (
 	"errors"
-	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -161,11 +160,6 @@ func TestPanics(t *testing.T) {
 	}
 	if v.Len() != 1 || c.Len() != 1 {
 		t.Error("a panic has changed a vector")
-	}
-}
-
-func walk[E any](all iter.Seq2[int, E]) {
-	for range all {
 	}
 }
 

@@ -121,7 +121,7 @@ func isReplaced(l flow.Loan, use flow.Use, instr ssa.Instruction, by []ssa.Instr
 func isReadAfter(l flow.Loan, variable *ssa.FreeVar, use flow.Use, instr ssa.Instruction) bool {
 	field := fieldOf(use.Place)
 	for _, ref := range *variable.Referrers() { // by the next call of the function
-		if read, ok := ref.(ssa.Instruction); ok && reads(ref, variable, field) && !flow.Dominates(instr, read) {
+		if reads(ref, variable, field) && !flow.Dominates(instr, ref) {
 			return true
 		}
 	}

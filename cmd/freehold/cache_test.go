@@ -213,7 +213,7 @@ func TestCacheSnapshotEvery(t *testing.T) {
 	await(t, "three snapshots are written after a set", func() bool { return statIs(t, address, "snapshots") >= 3 })
 	process.Kill()
 	process.Wait()
-	address, process = startCache(t, "--snapshot", file, "--snapshot-every", "10ms")
+	address, _ = startCache(t, "--snapshot", file, "--snapshot-every", "10ms")
 	if got := say(t, dial(t, "tcp", address), "mg a v\r\n"); got != "VA 1\r\n1\r\n" {
 		t.Errorf("after a kill: %q", got)
 	}

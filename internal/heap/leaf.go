@@ -121,8 +121,8 @@ func init() {
 	})
 }
 
-// countDown sets Fast.Alloc and Fast.Malloc to counting's or to idle's. Only the addresses of the code
-// differ, so other goroutines may call them meanwhile.
+// countDown sets Fast.Alloc and Fast.Malloc to counting's or to idle's. Only the addresses of the
+// code differ, so other goroutines may call them meanwhile.
 func countDown(counts bool) {
 	to := &idle
 	if counts {

@@ -228,7 +228,7 @@ func exe(name string) string {
 
 func (b *builder) buildNative(p *program) error {
 	if runtime.GOOS != "linux" && (p.preload != "" || runtime.GOOS == "windows") {
-		return errors.New("C programs are measured on Linux")
+		return errors.New("measuring C programs takes Linux")
 	}
 	if p.preload != "" { // the dynamic linker goes on without it if it is not installed
 		p.env = append(p.env, "LD_PRELOAD="+p.preload)

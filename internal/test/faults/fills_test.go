@@ -150,7 +150,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	} else {
 		filetest.Must(t, os.WriteFile(path+"2", Noise()[:4096], 0o600))
 	}
-	b, err := buffer.Open(path, nil)
+	_, err := buffer.Open(path, nil)
 	if err == nil {
 		t.Fatal("opened where there is no room for a header")
 	}
@@ -166,7 +166,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	limit := someRoom(r)
 	room.Limit(t, limit)
 	data := Noise()[r.IntN(len(Noise())/2):]
-	b = freehold.Must(buffer.Open(path, nil))
+	b := freehold.Must(buffer.Open(path, nil))
 	for range 3 {
 		fill(t, room, r, b, data)
 		fills++
