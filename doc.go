@@ -83,6 +83,7 @@
 //   - [NewTagged]: the number of live blocks and bytes by purpose, and a label for the
 //     purpose in profiles.
 //   - [NewFallback]: a second allocator for when the first is out of memory.
+//   - [NewScope]: Close frees the blocks that were forgotten.
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //
 // Containers keep their data in memory of any of these: packages hashmap and btree have

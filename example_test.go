@@ -312,6 +312,17 @@ func ExampleNewFallback() {
 	// 0
 }
 
+func ExampleScope() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	query := freehold.NewScope(heap)
+	rows := freehold.Must(freehold.MakeSlice[uint64](query, 1000))
+	freehold.FreeSlice(query, rows)
+	freehold.Must(freehold.MakeSlice[uint64](query, 10)) // nobody frees it
+	fmt.Println(query.Close(), "block was forgotten,", heap.Live(), "are live")
+	// Output: 1 block was forgotten, 0 are live
+}
+
 func ExampleNewLocked() {
 	a := freehold.NewLocked(freehold.Default()) // for illustration: a Heap needs no lock
 	b := freehold.Must(a.Alloc(100, 8))

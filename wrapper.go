@@ -18,13 +18,22 @@ func init() { owners.AddTraits(traitsOf) }
 func traitsOf(a any) (t owners.Traits, ok bool) {
 	switch a := a.(type) {
 	case *Heap:
-		return owners.Traits{Closed: a.h.ClosedFlag()}, true
+		return owners.Traits{Closed: a.h.ClosedFlag(), Collect: a.h.Collect}, true
 	case *fallback:
 		t = owners.TraitsOf(a.first)
-		t.Solo = t.Solo || owners.TraitsOf(a.rest).Solo
+		rest := owners.TraitsOf(a.rest)
+		t.Solo, t.Ends = t.Solo || rest.Solo, t.Ends || rest.Ends
+		first := t.Collect
+		t.Collect = func(free func()) { first(func() { rest.Collect(free) }) }
 		return t, true
 	case *locked:
-		return owners.Traits{Closed: owners.TraitsOf(a.next).Closed}, true
+		t = owners.TraitsOf(a.next)
+		t.Solo = false
+		return t, true
+	case *Scope:
+		t = owners.TraitsOf(a.next)
+		t.Closed, t.Ends = &a.closed, true
+		return t, true
 	case interface{ ownsBy() Allocator }:
 		return owners.TraitsOf(a.ownsBy()), true
 	}

@@ -312,9 +312,9 @@ func init() {
 	owners.AddTraits(func(parent any) (t owners.Traits, ok bool) {
 		switch a := parent.(type) {
 		case *Arena:
-			return owners.Traits{Closed: &a.gone, Solo: true}, true
+			return owners.Traits{Closed: &a.gone, Solo: true, Ends: true}, true
 		case *Shared:
-			return owners.Traits{Closed: &a.closed}, true
+			return owners.Traits{Closed: &a.closed, Ends: true}, true
 		}
 		return t, false
 	})

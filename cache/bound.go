@@ -12,8 +12,10 @@ package cache
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -41,7 +43,13 @@ func (b *bound) init(c *Cache, o *Options) {
 	b.c, b.full = c, o.MaxBytes
 	b.store(o.MaxBytes)
 	if o.Budget != nil {
-		b.leave = o.Budget.OnPressure(o.Priority, func(_ context.Context, p budget.Pressure) { b.press(p) })
+		weakly := weak.Make(c) // so that the budget does not keep a cache that is dropped
+		b.leave = o.Budget.OnPressure(o.Priority, func(_ context.Context, p budget.Pressure) {
+			if c := weakly.Value(); c != nil {
+				c.bound.press(p)
+			}
+		})
+		runtime.AddCleanup(c, func(leave func()) { leave() }, b.leave)
 	}
 }
 

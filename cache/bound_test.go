@@ -172,7 +172,7 @@ func TestBoundOfWhatIsRead(t *testing.T) {
 			held = append(held, c.shardOf(h).find(h, key))
 		}
 		for _, r := range held {
-			r.unpin()
+			c.shards[0].unpin(r)
 		}
 		must(0, c.Set([]byte("k"), make([]byte, 900)))
 	}
@@ -201,7 +201,7 @@ func TestSmallQueueWhileMainIsRead(t *testing.T) {
 		t.Errorf("%d bytes are left in the small queue, beside %d in main", v.smallBytes, v.mainBytes)
 	}
 	for _, r := range held {
-		r.unpin()
+		c.shards[0].unpin(r)
 	}
 	c.check()
 }

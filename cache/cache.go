@@ -92,6 +92,9 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	o.check()
 	c.options, c.seed, c.clock = *o, hash.NewSeed(), clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
+	if o.Collect {
+		container.Collect(c, &c.base, &kind)
+	}
 	c.copier = newCopier(parent)
 	c.readsSetTTL = o.Sliding || o.Expiry != nil
 	c.trimmer, _ = parent.(interface{ Trim() })

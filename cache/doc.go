@@ -39,4 +39,6 @@
 // A process with a cache and little else has a small Go heap, so the collector runs often. Package
 // [github.com/freehold-go/freehold/budget/auto] lets Go's heap grow to 64 MiB first; Options.GoHeap
 // of [github.com/freehold-go/freehold/budget], or GOGC, set another size.
+//
+// The collector does not close a cache that is dropped, unless Options.Collect asks for that.
 package cache

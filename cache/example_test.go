@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -233,4 +234,17 @@ func ExampleNewOf_codec() {
 	// Output:
 	// Ada <nil>
 	// Ada Lovelace
+}
+
+// A library's type often has no Close. Its cache is closed some time after the last use.
+func ExampleOptions_collect() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	c := cache.New(heap, &cache.Options{MaxBytes: 1 << 20, Collect: true})
+	c.Set([]byte("k"), []byte("v"))
+	for heap.Stats().Collected == 0 { // only here, to see it
+		runtime.GC()
+	}
+	fmt.Println(heap.Live(), "blocks are live")
+	// Output: 0 blocks are live
 }

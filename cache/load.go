@@ -187,7 +187,7 @@ var errMissing = errors.New("missing")
 func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error, counts bool) (err error) {
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	defer r.unpin()
+	defer s.unpin(r)
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	isLive, failed := r.isLive(&c.clock), false
 	err = errMissing
@@ -226,8 +226,9 @@ func (c *Cache) isDue(h uint64, key []byte) bool {
 	if c.options.RefreshAfter == 0 {
 		return false
 	}
-	r := c.shardOf(h).find(h, key)
-	defer r.unpin()
+	s := c.shardOf(h)
+	r := s.find(h, key)
+	defer s.unpin(r)
 	if !r.isLive(&c.clock) {
 		return false
 	}

@@ -80,6 +80,17 @@ type Options struct {
 	// at which it expires.
 	OnEvict func(key []byte, e Entry, why Reason)
 
+	// Collect makes the garbage collector close the cache if it is dropped: when nothing refers to it
+	// any more, its memory goes back to the parent, as after Close. Use it where no one knows when
+	// the cache is used for the last time. The memory is free some time after a collection, so Close
+	// is better where it is possible. [freehold.Stats].Collected counts such caches, and package
+	// track lists them.
+	//
+	// OnEvict must not refer to the cache, which would keep it. A parent whose blocks end together,
+	// such as an arena, panics. A parent that is no [freehold.Heap], nor a wrapper of heaps, must not
+	// be closed before the collector has closed the cache.
+	Collect bool
+
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the
 	// pressure wants, and grow back when it is calm. The cache keeps at least a quarter of its
 	// MaxBytes, and the least that Resize allows. Caches with a low Priority shrink first: see

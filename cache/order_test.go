@@ -157,7 +157,7 @@ func TestLateReader(t *testing.T) {
 	if first || r.it != nil && string(r.it.value()) != string(value) {
 		t.Errorf("nothing was evicted, or %q was written over", value)
 	}
-	r.unpin()
+	c.shards[0].unpin(r)
 	c.check()
 }
 
@@ -211,7 +211,7 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	if string(old.it.value()) != string(value) {
 		t.Errorf("a reader's value has become %q", old.it.value())
 	}
-	old.unpin()
+	c.shards[0].unpin(old)
 	get(t, c, "k", string(again))
 	c.seam.Once(writeShown, 1, func() { get(t, c, "k", string(value)) })
 	must(0, c.Set(key, value))

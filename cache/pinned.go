@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -21,11 +22,14 @@ type pinned struct {
 	pin *atomic.Uint32
 }
 
-// unpin ends the pin; the item must not be read any more.
-func (r pinned) unpin() {
+// unpin ends the pin of r; the item must not be read any more. Readers without a lock end each use of
+// the cache's memory by unpin or by readers.Leave, and both use the cache: so the collector cannot
+// close a cache with Options.Collect before.
+func (s *shard) unpin(r pinned) {
 	if r.pin != nil {
 		r.pin.Add(^uint32(0))
 	}
+	runtime.KeepAlive(s) // which refers to the cache
 }
 
 // entryOf returns the entry of a pinned item. Its value is the item's memory. now is a result of
@@ -125,7 +129,7 @@ func (s *shard) look(tag uint32, key []byte, isWriter bool) (r pinned) {
 			if string(r.it.key()) == string(key) {
 				return r
 			}
-			r.unpin()
+			s.unpin(r)
 		}
 		s.c.seam.At(readFirst)
 	}

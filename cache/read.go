@@ -30,7 +30,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	}
 	dst = append(dst, r.it.value()...)
 	r.markRead(c.accessTime())
-	r.unpin()
+	s.unpin(r)
 	return dst, true
 }
 
@@ -61,7 +61,7 @@ func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	if r.it == nil {
 		return false
 	}
-	defer r.unpin()
+	defer s.unpin(r)
 	now := c.accessTime()
 	e := s.entryOf(r, now)
 	r.markRead(now)
@@ -76,7 +76,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	defer r.unpin()
+	defer s.unpin(r)
 	if !r.isLive(&c.clock) {
 		return false
 	}
@@ -92,7 +92,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 func (c *Cache) countRead(s *shard, r pinned) pinned {
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	if !r.isLive(&c.clock) {
-		r.unpin()
+		s.unpin(r)
 		mine.misses.Add(1)
 		return pinned{}
 	}
@@ -109,7 +109,7 @@ func (c *Cache) setTTLOrUnpin(s *shard, r pinned) {
 	done := false
 	defer func() {
 		if !done {
-			r.unpin()
+			s.unpin(r)
 		}
 	}()
 	c.setTTL(s, r)
@@ -241,7 +241,7 @@ func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
 	var held []pinned
 	defer func() {
 		for i := range held { // if f stops or panics
-			held[i].unpin()
+			s.unpin(held[i])
 		}
 	}()
 	for i := uint32(0); ; i++ {
@@ -252,7 +252,7 @@ func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
 		for len(held) > 0 {
 			r := &held[len(held)-1]
 			more := !r.isLive(&s.c.clock) || f(*r)
-			r.unpin()
+			s.unpin(*r)
 			held = held[:len(held)-1]
 			if !more {
 				return false

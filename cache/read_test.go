@@ -412,7 +412,7 @@ func TestHitOfAFreedSlot(t *testing.T) {
 		if r = c.countRead(s, r); r.it != nil {
 			found++
 		}
-		r.unpin()
+		c.shards[0].unpin(r)
 	}
 	for _, words := range p.freed {
 		for _, w := range words {

@@ -161,7 +161,7 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 func (s *shard) allotBeside(need *want, old pinned) (at spot, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
-		defer old.unpin()
+		defer s.unpin(old)
 	}
 	return s.allot(need)
 }

@@ -26,12 +26,15 @@ type Leak struct {
 
 // Dropped counts owners of memory, such as heaps and arenas, that were dropped without Close: the
 // garbage collector found them unreachable. Their memory is lost until the parent is closed, or for
-// good if it came from the system.
+// good if it came from the system. Containers with Options.Collect are no leak: their Collected is
+// set, and their memory has been freed.
 type Dropped struct {
 	Kind  string    // the type, such as "freehold.Heap"; "(other)" beyond 1,023 stacks and names
 	Name  string    // the owner's name, "" if it has none
 	Stack []uintptr // of the call that made it, as in Usage
 	Count int       // owners
+
+	Collected bool // the collector closed them: see cache.Options.Collect
 }
 
 // Leaks returns the live blocks that were sampled, by stack, heap and tag, the most bytes first. If
@@ -58,7 +61,7 @@ func Leaks() []Leak {
 // stack on standard error, once the collector has found it.
 //
 // A reachable owner is not dropped: one in a global variable, or a heap with freed memory that has
-// yet to decay.
+// yet to decay. A container with Options.Collect that was dropped is listed, and not reported.
 func DroppedOwners() []Dropped {
 	var all []Dropped
 	for _, d := range owners.All() {
@@ -88,9 +91,23 @@ func WriteLeaks(w io.Writer) error {
 		}
 		writeLeaks(b, closed, "live at Close of their heap", SampleRate())
 	}
-	writeOwners(b, owners.All(), "dropped without Close", " (its blocks, if any, are listed above)")
+	dropped, collected := split(owners.All())
+	writeOwners(b, dropped, "dropped without Close", " (its blocks, if any, are listed above)")
+	writeOwners(b, collected, "closed by the collector", "")
 	writeOwners(b, owners.Open("freehold.Heap"), "not closed", "")
 	return b.Flush()
+}
+
+// split returns the owners that are leaks, and those that the collector closed.
+func split(all []owners.Owned) (dropped, collected []owners.Owned) {
+	for _, d := range all {
+		if d.Collected {
+			collected = append(collected, d)
+		} else {
+			dropped = append(dropped, d)
+		}
+	}
+	return dropped, collected
 }
 
 // writeOwners writes owners, with what happened to them and a note. Errors show in Flush.

@@ -24,6 +24,13 @@
 // reports each buffer that was not released, with the stack that allocated it, as
 // memory.CheckedAllocator does. It also finds double frees, late writes and writes past the end.
 //
+// Or give each query an allocator of its own. Its Close frees the buffers that were not released, and
+// returns their number. Close it when nothing uses the query's arrays any more:
+//
+//	query := freehold.NewScope(heap)
+//	defer query.Close()
+//	mem := freeholdarrow.New(query)
+//
 // Released memory must not be read. Strings of array.String.Value and slices of
 // array.Int64.Int64Values are views of the buffer: clone a value that outlives it.
 //

@@ -37,6 +37,21 @@ func Example() {
 	// 0 bytes live
 }
 
+func ExampleNew_scope() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	query := freehold.NewScope(heap)
+	b := array.NewInt64Builder(freeholdarrow.New(query))
+	b.AppendValues([]int64{1, 2, 3}, nil)
+	fmt.Println(b.NewInt64Array()) // nobody releases it, nor the builder
+	fmt.Println(query.Close(), "buffers were not released")
+	fmt.Println(heap.Stats().LiveBytes, "bytes live")
+	// Output:
+	// [1 2 3]
+	// 2 buffers were not released
+	// 0 bytes live
+}
+
 // Buffers are aligned, keep their contents, and are zero elsewhere, even after a shrink and a
 // growth.
 func TestReallocate(t *testing.T) {

@@ -13,6 +13,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 
@@ -53,6 +54,8 @@ type Base struct {
 	Name   string
 	state  state
 	gone   *atomic.Bool // whether the parent is closed
+
+	cleanup runtime.Cleanup // of Collect
 }
 
 // Make opens the container c, whose Base is b. It panics if parent is nil. It also panics if
@@ -65,6 +68,26 @@ func Make[T any](c *T, b *Base, k *Kind, parent freehold.Allocator, name string)
 	}
 	b.Parent, b.Name, b.state, b.gone = parent, name, open, traits.Closed
 	owners.Watch(c, k.Type, name)
+}
+
+// Collect makes the collector free the memory of the container c, whose Base is b, if c is dropped
+// without Close. It is called after Make, before the container takes memory. It panics if the
+// parent's blocks may end without the container's Close, as in an arena.
+//
+// The memory is freed as soon as c is unreachable, even if a method of c still runs. So each access
+// to the memory must be followed by a use of c, or of Go memory that refers to c: the unlock of its
+// lock, or [runtime.KeepAlive]. And no result of c may be its memory.
+func Collect[T any](c *T, b *Base, k *Kind) {
+	traits := owners.TraitsOf(b.Parent)
+	if traits.Ends {
+		arg.Panicf(k.Maker, "Options.Collect with a parent of type %T, whose blocks end without the collector", b.Parent)
+	}
+	scope := freehold.NewScope(b.Parent)
+	b.Parent = scope
+	b.cleanup = runtime.AddCleanup(c, func(scope *freehold.Scope) {
+		traits.Collect(func() { scope.Close() })
+	}, scope)
+	owners.Collects(c)
 }
 
 // MustBeOpen panics, in the name of a method, unless the container can be read.
@@ -121,6 +144,7 @@ func (b *Base) MayClose(k *Kind, holds bool) bool {
 // Closed marks a container as closed. Its memory has been returned before.
 func Closed[T any](c *T, b *Base) {
 	b.state = closed
+	b.cleanup.Stop()
 	owners.Closed(c)
 }
 

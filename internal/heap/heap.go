@@ -81,6 +81,7 @@ var Of func(h any) *Heap
 type Heap struct {
 	uncounted atomic.Int64  // pages refused since worthADrain last counted
 	refused   atomic.Uint64 // requests that got no block
+	collected atomic.Uint64 // calls of Collect
 	countedAt atomic.Int64  // when worthADrain last counted, in nanoseconds of Unix time
 	number    uint64        // in registry
 	Shared    bool          // it serves the whole process: package freehold does not close it
@@ -128,6 +129,15 @@ func (h *Heap) Closed() bool { return h.pages.Closed.Load() }
 
 // ClosedFlag returns the flag that Close sets.
 func (h *Heap) ClosedFlag() *atomic.Bool { return &h.pages.Closed }
+
+// Collect calls free and counts it in Stats, unless Close has begun. A Close waits until free has
+// returned.
+func (h *Heap) Collect(free func()) {
+	registry.While(h.number, func() {
+		h.collected.Add(1)
+		free()
+	})
+}
 
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (h *Heap) GoodSize(size int) int {

@@ -28,6 +28,7 @@ type Stats struct {
 	SlowAllocs    uint64 // allocations since the start that no cache served
 	SlowFrees     uint64 // frees since the start that no cache took
 	Refusals      uint64 // calls since the start that ran out of memory
+	Collected     uint64 // containers since the start whose blocks the collector freed
 	PurgedBytes   uint64 // given back to the system since the start
 	Guarded       int    // live guarded blocks, included in Blocks
 	GuardedEver   uint64 // blocks guarded since the start
@@ -67,7 +68,7 @@ func (h *Heap) Stats() Stats {
 	t.Add(w.Traffic)
 	st.Guarded, st.GuardedEver, st.GuardsSkipped = w.Guarded.Blocks, w.Traffic.Allocs, w.Skipped
 	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.Allocs, t.Frees, t.Purged
-	st.Refusals = h.refused.Load()
+	st.Refusals, st.Collected = h.refused.Load(), h.collected.Load()
 	st.LargeBlocks = p.Large.Blocks + w.Large.Blocks
 	st.LargeBytes = int(p.Large.Bytes) + w.Large.Bytes
 	st.Blocks += p.Large.Blocks + w.Guarded.Blocks

@@ -2,7 +2,8 @@
 //
 //	made --Watch--> watched --Closed--> forgotten
 //	                   |
-//	                   +--collected without Close--> reported
+//	                   +--collected without Close--> reported, on standard error too
+//	                                                 unless Collects was called
 //
 // The watches are in a map by the owner's address, so owners need no field for them. A watch
 // holds its owner by a weak pointer. If a new owner has a watched address, the old one was
@@ -48,12 +49,15 @@ type Owned struct {
 	Name  string    // the owner's name, or ""
 	Stack []uintptr // program counters; the innermost called the constructor's package
 	Count int
+
+	Collected bool // the collector closed them, as Options.Collect asks for
 }
 
 // watch describes a watched owner.
 type watch struct {
 	kind, name string
 	stack      stacks.ID
+	collects   bool
 	gone       func() bool // reports whether the owner was collected
 	cleanup    runtime.Cleanup
 }
@@ -78,6 +82,17 @@ func Watch[T any](owner *T, kind, name string) {
 		w.cleanup = runtime.AddCleanup(owner, func(w *watch) { end(at, w) }, w)
 		add(at, w)
 		runtime.KeepAlive(owner)
+	}
+}
+
+// Collects says that the collector closes a watched owner, so that it is no leak if it is dropped.
+func Collects[T any](owner *T) {
+	if On() {
+		owners.mu.Lock()
+		defer owners.mu.Unlock()
+		if w := owners.open[uintptr(unsafe.Pointer(owner))]; w != nil {
+			w.collects = true
+		}
 	}
 }
 
@@ -170,19 +185,19 @@ func merge(all []Owned) (merged []Owned) {
 	return merged
 }
 
-// All returns the dropped owners found so far, in the order of their reports.
+// All returns the dropped owners found so far, in the order in which they were found.
 func All() []Owned {
 	owners.mu.Lock()
 	defer owners.mu.Unlock()
 	return slices.Clone(owners.dropped)
 }
 
-// report counts w's owner as dropped, and writes so for the first of each stack, kind and
-// name. mu is held.
+// report counts w's owner as dropped. It writes so for the first of each stack, kind and name, unless
+// the collector closes the owner. mu is held.
 func (w *watch) report() {
 	full := len(owners.dropped) >= maxDropped-1
 	for i, d := range owners.dropped {
-		if owners.ids[i] == w.stack && d.Kind == w.kind && d.Name == w.name {
+		if owners.ids[i] == w.stack && d.Kind == w.kind && d.Name == w.name && d.Collected == w.collects {
 			owners.dropped[i].Count++
 			return
 		}
@@ -194,6 +209,9 @@ func (w *watch) report() {
 	d := w.owned()
 	owners.dropped = append(owners.dropped, d)
 	owners.ids = append(owners.ids, w.stack)
+	if d.Collected {
+		return
+	}
 	to := owners.reports
 	if to == nil {
 		to = os.Stderr
@@ -205,7 +223,7 @@ func (w *watch) report() {
 func (w *watch) owned() Owned {
 	pcs, _ := owners.stacks.Stack(w.stack)
 	pkg, _, _ := strings.Cut(w.kind, ".")
-	return Owned{w.kind, w.name, stacks.Outside(pcs, pkg), 1}
+	return Owned{w.kind, w.name, stacks.Outside(pcs, pkg), 1, w.collects}
 }
 
 // String returns the owner's type and name.

@@ -66,6 +66,19 @@ func TestDroppedOwner(t *testing.T) {
 	Closed(kept)
 }
 
+// An owner that the collector closes is listed apart from leaks, and not written.
+func TestOwnerThatTheCollectorCloses(t *testing.T) {
+	var out strings.Builder
+	defer WatchTo(&out)()
+	made(func(o *owner) { Collects(o) })
+	made(drop)
+	Collect()
+	all := All()
+	if len(all) != 2 || all[0].Collected == all[1].Collected || strings.Count(out.String(), "was dropped") != 1 {
+		t.Errorf("%+v, %s", all, out.String())
+	}
+}
+
 // An owner is reported once, by its cleanup or by Collect, whichever is first. If a new owner
 // has the address of a watched one, the old owner was dropped.
 func TestOwnerIsReportedOnce(t *testing.T) {

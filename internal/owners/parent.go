@@ -12,6 +12,11 @@ import (
 type Traits struct {
 	Closed *atomic.Bool // set by the parent's Close; nil if the parent has none
 	Solo   bool         // the parent is for one goroutine at a time
+	Ends   bool         // all blocks may end at once while the parent is open, as in an arena
+
+	// Collect calls free, which frees blocks of a container that was dropped, unless the parent is
+	// closed. It prevents that the parent closes meanwhile, if it can, and counts the container.
+	Collect func(free func())
 }
 
 var traits []func(parent any) (Traits, bool)
@@ -22,15 +27,24 @@ var never atomic.Bool
 // other types. Packages call it during initialization.
 func AddTraits(f func(parent any) (Traits, bool)) { traits = append(traits, f) }
 
-// TraitsOf returns the traits of a parent, or none for an unknown type. Closed is never nil.
-func TraitsOf(parent any) Traits {
+// TraitsOf returns the traits of a parent, or none for an unknown type. Closed and Collect are never
+// nil.
+func TraitsOf(parent any) (t Traits) {
 	for _, f := range traits {
-		if t, ok := f(parent); ok {
-			t.Closed = cmp.Or(t.Closed, &never)
-			return t
+		var ok bool
+		if t, ok = f(parent); ok {
+			break
 		}
 	}
-	return Traits{Closed: &never}
+	t.Closed = cmp.Or(t.Closed, &never)
+	if closed := t.Closed; t.Collect == nil {
+		t.Collect = func(free func()) {
+			if !closed.Load() {
+				free()
+			}
+		}
+	}
+	return t
 }
 
 // AskParent panics if parent is closed, with the parent's message in the name of call. Close of

@@ -55,6 +55,15 @@ func (r *Registry[T, Rank]) Remove(number uint64) {
 	delete(r.open, number)
 }
 
+// While calls f if the owner of a number has not been removed. Remove waits until f has returned.
+func (r *Registry[T, Rank]) While(number uint64, f func()) {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if _, open := r.open[number]; open {
+		f()
+	}
+}
+
 // Each calls f for each owner in order of creation. It holds Mu, so f must not call Add or
 // Remove.
 func (r *Registry[T, Rank]) Each(f func(*T)) {

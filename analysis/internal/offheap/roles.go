@@ -192,7 +192,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 		o.Failure = 1
 	case "pool.Pool.NewCache":
 		o.Parents = []ssa.Value{c.Recv}
-	case "arena.New", "arena.NewShared", "arena.NewRecycler", "pool.New", "pool.NewBlocks", "buffer.New",
+	case "freehold.NewScope", "arena.New", "arena.NewShared", "arena.NewRecycler", "pool.New", "pool.NewBlocks", "buffer.New",
 		"hashmap.New", "hashmap.NewShared", "btree.New", "btree.NewFunc", "intern.New", "intern.NewShared",
 		"vector.New", "vector.NewChunked", "cache.New", "cache.NewOf":
 		o.Parents = c.Args[:1]

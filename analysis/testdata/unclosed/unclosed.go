@@ -298,3 +298,8 @@ func countBytes(h *freehold.Heap, k []byte) {
 	defer s.Close()
 	hashmap.PutSharedBytes(s, k, 1)
 }
+
+func scope(a freehold.Allocator) {
+	s := freehold.NewScope(a) // want `the Scope of freehold.NewScope is never closed`
+	take(s)
+}
