@@ -402,9 +402,9 @@ func (a *Arena) block(from uintptr, size int) []byte {
 // of an address, and the chunk of [NewFixed] may be Go memory. Go memory does not move, but the
 // collector frees it if it sees only the address.
 //
-// Precondition: besides that of block, the arena is used after the caller's last call of another
-// function. From there on the goroutine stops only at asynchronous preemptions, where the collector
-// takes each word of the frame and each register for a possible pointer.
+// Precondition: as for block. The caller also uses the arena after its last call of another function.
+// From there on the goroutine stops only at asynchronous preemptions, where the collector takes each
+// word of the frame and each register for a possible pointer.
 func blockAt(from uintptr, size int) []byte {
 	h := header{*(*unsafe.Pointer)(unsafe.Pointer(&from)), size, size}
 	return *(*[]byte)(unsafe.Pointer(&h))

