@@ -198,7 +198,7 @@ func (s *shard) begin(n uint32, w *want, alone bool) {
 	g.age = s.nextAge()
 	s.age = g.age
 	g.state, g.main, g.alone, g.turn = sealed, w.main, alone, s.age
-	g.expiry.begin(s.c.clock.now(), w.seconds)
+	g.class, g.expiry = uint8(classOf(w.seconds)), expiry{}
 	if !alone {
 		s.begun = int(g.bytes)
 		s.age += s.agesOf(s.begun) - uint64(len(s.c.shards))

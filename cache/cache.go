@@ -14,14 +14,16 @@
 //	write, read            the other calls: lock a shard, find an entry, and change or read it
 //	bound, lend            the shards' parts of MaxBytes
 //	stats                  figures
+//	sweep                  drops expired entries and returns memory, in the background
 //	shard, rewrite         the entries of a shard
-//	reclaim                memory for items, made free by emptying segments
+//	reclaim                memory for items, made free by dropping expired ones or emptying segments
 //	allot                  memory for items, as long as some is available
 //	pinned, version        the item that a slot refers to, and its version
 //	policy                 chooses victims; it changes only ghosts, in the notes of buckets
-//	segment, expiry        blocks of items, their byte counts and their pins
+//	segment, expiry        blocks of items, their byte counts, expiry and pins
 //	loads, copies          loads that are under way, and copies of values in debug modes
 //	slot, item, clock      the layouts of a slot and an item, and time in seconds
+//	timer                  begins sweeps
 
 package cache
 
@@ -58,7 +60,8 @@ type Cache struct {
 	number       uint64              // key in opened
 	trimmer      interface{ Trim() } // the parent, or nil if it cannot
 	returned     atomic.Int64        // bytes that large items freed since the last trim
-	copier       *copier             // nil unless a debug mode is on
+	sweeper      sweeper
+	copier       *copier // nil unless a debug mode is on
 	refreshes    refreshes
 	seam         seam.Seam
 }
@@ -104,6 +107,7 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	for i := range c.shards {
 		c.shards[i].init(c, uint64(i), c.shardLimit(o.MaxBytes))
 	}
+	c.sweeper.init(c, (*Cache).sweep)
 	c.bound.init(c, o)
 	c.raise(firstVersion())
 	c.number = opened.Add(c, true)
@@ -207,6 +211,7 @@ func (c *Cache) Close() {
 		}
 	}
 	opened.Remove(c.number)
+	c.sweeper.stop()
 	c.bound.close()
 	keepHighest(c.highestVersion())
 	for i := range c.shards {

@@ -1,10 +1,10 @@
 // Clock: seconds since the cache was made, for the TTLs of entries.
 //
 //	begin       now                     expires
-//	|--1--|--2--|--3--|-- ... --|--------|
+//	|--2--|--3--|--4--|-- ... --|--------|
 //	                  left, rounded down |
 //
-// Second 1 begins with a second of the system's clock: the one in which the cache was made. So
+// Second 2 begins with a second of the system's clock: the one in which the cache was made. So
 // seconds of all caches begin at the same moments. Copies of an entry in several caches, or in a
 // snapshot, expire at the same moment.
 
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A clock counts seconds from 1, so that 0 can mean never.
+// A clock counts seconds from firstSecond, so that 0 can mean never, and 1 handled: see expiry.go.
 type clock struct {
 	begin  time.Time
 	jitter float64
@@ -24,13 +24,15 @@ type clock struct {
 	wall   func() time.Time              // time.Now, except in tests
 }
 
+const firstSecond = handled + 1
+
 func clockOf(jitter float64) clock {
 	now := time.Now()
 	return clock{now.Add(-time.Duration(now.Nanosecond())), jitter, time.Since, time.Now}
 }
 
 // now returns the current second.
-func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + 1 }
+func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + firstSecond }
 
 // expires returns the second at which an entry that is stored now expires: the first one to begin
 // after ttl, which jitter shortens. It returns 0, for never, if ttl is 0.
@@ -46,7 +48,7 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 }
 
 // second returns the second that begins n seconds after the clock's begin.
-func second(n time.Duration) uint32 { return uint32(min(max(n+1, 1), math.MaxUint32)) }
+func second(n time.Duration) uint32 { return uint32(min(max(n+firstSecond, handled), math.MaxUint32)) }
 
 // left returns the TTL of an entry that expires at the given second, rounded down to a second. In
 // the entry's last second left returns a nanosecond, since 0 means for ever. After that it is
@@ -68,7 +70,7 @@ func (c *clock) left(expires uint32) time.Duration {
 
 // until returns the time until the given second begins.
 func (c *clock) until(second uint32) time.Duration {
-	return time.Duration(int64(second)-1)*time.Second - c.since(c.begin)
+	return time.Duration(int64(second)-firstSecond)*time.Second - c.since(c.begin)
 }
 
 // unix returns the Unix time at which the second expires begins, or 0 if expires is 0, for never.

@@ -149,7 +149,7 @@ func TestLeft(t *testing.T) {
 		{9*time.Second - 1, 1}, {9 * time.Second, -1}, {9*time.Second + 1, -1}, {time.Hour, -1},
 	} {
 		clock.now = tt.now
-		if got := c.clock.left(10); got != tt.want {
+		if got := c.clock.left(firstSecond + 9); got != tt.want {
 			t.Errorf("at %v it has %v left, want %v", tt.now, got, tt.want)
 		}
 	}

@@ -1,17 +1,17 @@
-// Expiry: a histogram of a segment's live bytes by expiry time; it saves a scan of the items.
+// Expiry: when items of a segment expire, so that a sweep looks at few others.
 //
-//	born      width
-//	|--bin 0--|--bin 1--| ... |--bin 6--|-- bin 7: later, or never
+//	part      | 0 | 1 | 2 | 3 | 4 | 5 | 6 |   of a segment's bytes
+//	first     the offset of the first item that begins there, plus 1
+//	due       the second at which the first of its items expires
 //
-// A segment holds items of one TTL class. So most of a segment expires at about the same time, and
-// its bins are narrow.
+// A due may be too early: its item may be gone, or have been given another TTL. It is never too
+// late. When a part is due, sweep.go looks at its items in the order of their memory. Items of
+// similar TTLs share segments, so most of them have expired then.
 
 package cache
 
-import "math"
-
 const (
-	bins    = 8
+	parts   = 7
 	classes = 5
 )
 
@@ -29,57 +29,63 @@ func classOf(seconds uint32) int {
 	return classes - 1
 }
 
-// expiry is the histogram of a segment's live bytes.
+// handled is the expiry of an item that a sweep has dropped, or has found without a slot. Items
+// that are stored expire later.
+const handled = 1
+
+// expiry tells when the items of a segment expire. 0 is no item.
 type expiry struct {
-	born  uint32
-	width uint32
-	bins  [bins]uint32
+	first [parts]uint32
+	due   [parts]uint32
 }
 
-// begin empties the bins, and sizes them by the TTL of the first item, in seconds. The bins span
-// half as much again as the longest TTL of its class, for items that are stored later. The last
-// class has no longest TTL: there they span twice the TTL.
-func (x *expiry) begin(now, seconds uint32) {
-	longest := 2 * uint64(seconds)
-	if class := classOf(seconds); class < classes-1 {
-		longest = uint64(classTTL[class]) * 3 / 2
-	}
-	*x = expiry{born: now, width: uint32(min(longest/(bins-1)+1, math.MaxUint32/bins))}
+// partOf returns the part of a segment that an offset is in, and endOf the offset behind a part.
+func (g *segment) partOf(offset uint32) int { return int(uint64(offset) * parts / uint64(g.bytes)) }
+
+func (g *segment) endOf(part int) uint32 {
+	return uint32((uint64(part+1)*uint64(g.bytes) + parts - 1) / parts)
 }
 
-func (x *expiry) bin(expires uint32) *uint32 {
-	if expires == 0 {
-		return &x.bins[bins-1]
-	}
-	return &x.bins[min((max(expires, x.born)-x.born)/x.width, bins-1)]
-}
-
-// add counts bytes that expire at that second.
-func (x *expiry) add(expires uint32, bytes int) { *x.bin(expires) += uint32(bytes) }
-
-// remove subtracts bytes that add counted. A reader may have changed the item's expiry since, so
-// that its bin has too few bytes. Then remove takes the rest from the earliest bins.
-func (x *expiry) remove(expires uint32, bytes int) {
-	left := uint32(bytes)
-	take := func(bin *uint32) {
-		n := min(*bin, left)
-		*bin -= n
-		left -= n
-	}
-	take(x.bin(expires))
-	for i := 0; left > 0 && i < bins; i++ {
-		take(&x.bins[i])
-	}
-}
-
-// passed returns the bytes in bins that have ended. The bytes have expired, unless a
-// read has restarted the TTL of their item (Options.Sliding).
-func (x *expiry) passed(now uint32) (bytes uint32) {
-	for i, n := range x.bins[:bins-1] {
-		if uint64(now) < uint64(x.born)+uint64(i+1)*uint64(x.width) {
-			break
+// dueIn returns the earliest due of segment n, or 0.
+func (s *shard) dueIn(n uint32) (due uint32) {
+	if g := s.segs.at(n); g.state == open || g.state == sealed {
+		for _, d := range g.due {
+			due = earlier(due, d)
 		}
-		bytes += n
 	}
-	return bytes
+	return due
+}
+
+// earlier returns the earlier of two seconds, where 0 is never.
+func earlier(a, b uint32) uint32 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// expect notes that the item at an offset expires at that second.
+func (s *shard) expect(g *segment, offset, expires uint32) {
+	p := g.partOf(offset)
+	if g.first[p] == 0 {
+		g.first[p] = offset + 1
+	}
+	if expires == 0 {
+		return
+	}
+	g.due[p] = earlier(g.due[p], expires)
+	if due := earlier(s.due, expires); due != s.due {
+		s.due = due
+		s.c.sweeper.wake(due)
+	}
+}
+
+// expectSooner notes that a read made an item expire sooner, at that second.
+func (s *shard) expectSooner(r pinned, expires uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, offset := s.segs.split(r.w.place())
+	if g := s.segs.at(n); g.state == open || g.state == sealed {
+		s.expect(g, offset, expires)
+	}
 }

@@ -1,65 +1,265 @@
 package cache
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/test/await"
 )
 
-// TestExpiryBins: passed counts only expired bytes, and all bytes that expired a bin's width ago.
-func TestExpiryBins(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	for _, ttl := range []uint32{1, 10, 16, 17, 60, 256, 300, 1 << 20} {
-		var x expiry
-		const now = 1000
-		x.begin(now, ttl)
-		last := uint32(min(uint64(now)+uint64(ttl), uint64(x.born)+uint64(x.width)*(bins-1)-1))
-		expires := make([]uint32, 50)
-		for i := range expires {
-			expires[i] = now + 1 + r.Uint32N(last-now)
-			x.add(expires[i], 1)
-		}
-		x.add(0, 1) // never
-		for at := uint32(now); at < last+2*x.width; at += 1 + ttl/500 {
-			over, surely := uint32(0), uint32(0)
-			for _, e := range expires {
-				if e <= at {
-					over++
+// TestExpiredLeave: OnEvict is told of each entry within a second of its end, whatever the TTLs are
+// and however they change. Then the sweeps end.
+func TestExpiredLeave(t *testing.T) {
+	for name, ttl := range map[string]func(i int) time.Duration{
+		"one TTL":      func(int) time.Duration { return 30 * time.Second },
+		"many TTLs":    func(i int) time.Duration { return time.Duration(1+i*7919%300_000) * time.Millisecond },
+		"large, small": func(i int) time.Duration { return []time.Duration{0, time.Second, time.Hour}[i%3] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				ends, stay := map[string]time.Time{}, map[string]bool{}
+				c := New(newHeap(t), &Options{MaxBytes: 4 << 20, OnEvict: func(key []byte, _ Entry, why Reason) {
+					mu.Lock()
+					defer mu.Unlock()
+					if d := time.Since(ends[string(key)]); why != Expired || d < 0 || d >= time.Second {
+						t.Errorf("%s left (%v) %v after its end", key, why, d)
+					}
+					delete(ends, string(key))
+				}})
+				for i := range 3000 {
+					key := fmt.Append(nil, i)
+					expect := func(ttl time.Duration) {
+						mu.Lock()
+						defer mu.Unlock()
+						delete(ends, string(key))
+						delete(stay, string(key))
+						switch {
+						case ttl > 0:
+							ends[string(key)] = time.Now().Add(ttl)
+						case ttl == 0:
+							stay[string(key)] = true
+						}
+					}
+					must(0, c.SetTTL(key, make([]byte, i%1000), ttl(i)))
+					expect(ttl(i))
+					switch {
+					case i%7 == 0:
+						c.Touch(key, ttl(i+1))
+						expect(ttl(i + 1))
+					case i%11 == 0:
+						c.Delete(key)
+						expect(-1)
+					}
+					time.Sleep(time.Millisecond)
 				}
-				if e+x.width <= at {
-					surely++
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if c.check(); len(ends) > 0 || c.Len() != len(stay) {
+					t.Errorf("%d entries have not left, and %d of %d stay", len(ends), c.Len(), len(stay))
 				}
+				if at := c.sweeper.at.Load(); at != 0 {
+					t.Errorf("a sweep is to come, at %d", at)
+				}
+				c.Close()
+			})
+		})
+	}
+}
+
+// TestSlidingEntriesStay: a sweep drops no entry whose TTL a read has restarted, and drops it at its
+// new end. That may be sooner than its own TTL says.
+func TestSlidingEntriesStay(t *testing.T) {
+	for _, ttl := range []time.Duration{10 * time.Second, time.Hour} {
+		c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
+		clock := c.fake()
+		key := []byte("k")
+		must(0, c.SetTTL(key, nil, ttl))
+		for range 30 {
+			if _, ok := c.Get(nil, key); !ok {
+				t.Fatalf("it is gone at %v", clock.now)
 			}
-			if got := x.passed(at); got > over || got < surely {
-				t.Fatalf("TTL %d: at %d %d have expired, and %d long ago, but %d are counted", ttl, at, over, surely, got)
-			}
+			clock.now += 9 * time.Second
+			c.sweep()
+			c.check()
 		}
-		if got := x.passed(last + x.width); got != uint32(len(expires)) {
-			t.Errorf("TTL %d: %d of %d have expired in the end", ttl, got, len(expires))
-		}
-		if class := classOf(ttl); class < classes-1 && x.bin(now+classTTL[class]) == &x.bins[bins-1] {
-			t.Errorf("TTL %d: the longest of the class is beyond the bins", ttl)
+		clock.now += time.Second
+		if c.sweep(); c.Len() != 0 {
+			t.Error("it stays")
 		}
 	}
 }
 
-// TestBinsAreNarrow: passed counts an item soon after it has expired, if the item was stored up to
-// half of the class's longest TTL after the first item. Soon is within 23% of that TTL. For the
-// last class it is within 30% of the first item's TTL.
-func TestBinsAreNarrow(t *testing.T) {
-	for _, ttl := range []uint32{16, 64, 256, 1000, 1 << 20} {
-		soon := ttl*23/100 + 1
-		if ttl > classTTL[classes-2] {
-			soon = ttl*30/100 + 1
+// TestMemoryOfGarbage: when most entries are deleted or have expired, the cache gives their memory
+// back within a minute, without another call, and drops no other entry.
+func TestMemoryOfGarbage(t *testing.T) {
+	const bound = 8 << 20
+	deleted := func(c *Cache, _ *fakeTime, keys [][]byte) {
+		for _, key := range keys {
+			c.Delete(key)
 		}
-		const now = 1000
-		for step := range uint32(50) {
-			var x expiry
-			x.begin(now, ttl)
-			expires := now + ttl + step*ttl/100
-			x.add(expires, 1)
-			if before, then := x.passed(expires-1), x.passed(expires+soon); before != 0 || then != 1 {
-				t.Errorf("TTL %d, stored %d s later: counted before: %d, soon after: %d", ttl, step*ttl/100, before, then)
-			}
+	}
+	tests := map[string]struct {
+		percent int // of the entries to go
+		remove  func(c *Cache, clock *fakeTime, keys [][]byte)
+	}{
+		"deleted":  {90, deleted},
+		"all":      {100, deleted},
+		"expired":  {90, func(_ *Cache, clock *fakeTime, _ [][]byte) { clock.now += time.Hour }},
+		"cleared":  {100, func(c *Cache, _ *fakeTime, _ [][]byte) { c.Clear() }},
+		"replaced": {90, replaced},
+	}
+	for name, tt := range tests {
+		for _, size := range []int{10, 1000} {
+			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
+				c := newCache(t, Options{MaxBytes: bound, OnEvict: func(_ []byte, _ Entry, why Reason) {
+					if why != Expired {
+						t.Errorf("an entry was dropped: %v", why)
+					}
+				}})
+				clock := c.fake()
+				r := rand.New(rand.NewPCG(1, 1))
+				var gone [][]byte
+				n := 0
+				for ; c.Stats().Reserved < bound*8/10; n++ {
+					key, ttl := fmt.Append(nil, n), 2*time.Hour
+					if r.IntN(100) < tt.percent {
+						gone, ttl = append(gone, key), time.Minute
+					}
+					must(0, c.SetTTL(key, make([]byte, size), ttl))
+				}
+				tt.remove(c, clock, gone)
+				sweeps := 0
+				for s := &c.shards[0]; s.woken || s.due != 0 && s.due <= c.clock.now(); sweeps++ {
+					clock.now += time.Second
+					c.sweep()
+				}
+				c.check()
+				if st := c.Stats(); st.Reserved > bound*3/10 || sweeps > 60 || name != "replaced" && st.Len != n-len(gone) {
+					t.Errorf("%d bytes after %d sweeps; %d of %d entries, of which %d went", st.Reserved, sweeps, st.Len, n, len(gone))
+				}
+			})
 		}
+	}
+}
+
+// TestSweepWithoutMemory: if there is no memory for copies, a sweep empties no segment, and drops
+// nothing.
+func TestSweepWithoutMemory(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	c.fake()
+	s, n := &c.shards[0], 0
+	for ; c.Stats().Evicted == 0; n++ {
+		must(0, c.Set(fmt.Append(nil, n), make([]byte, 1000)))
+	}
+	for i := range n {
+		if i%3 > 0 {
+			c.Delete(fmt.Append(nil, i))
+		}
+	}
+	for s.sealAll(); len(s.spares) > 0; {
+		s.releaseSpare()
+	}
+	before, limit := c.Stats(), s.limit
+	s.limit = s.used
+	c.sweep()
+	s.limit = limit
+	c.check()
+	if after := c.Stats(); after.Len != before.Len || before.Dead < before.Live {
+		t.Errorf("%+v, and before %+v", after, before)
+	}
+}
+
+// TestExpiryDuringItsSet: an entry may expire while a Set that replaces it makes room.
+func TestExpiryDuringItsSet(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: MinBytes})
+	clock := c.fake()
+	clock.hook = func() { clock.now += time.Minute }
+	fillers := 0
+	for i := range 300 {
+		clock.looks, clock.at = 0, 0
+		key := fmt.Append(nil, i%100)
+		must(0, c.SetTTL(key, nil, time.Second))
+		for before := c.Stats().Evicted; c.Stats().Evicted == before; fillers++ {
+			must(0, c.Set(fmt.Append(nil, "filler ", fillers), make([]byte, 1000)))
+		}
+		clock.looks, clock.at = 0, 1+i%5
+		must(0, c.SetTTL(key, make([]byte, c.segmentBytes/5), time.Hour))
+		c.check()
+		if !c.Peek(key, func(Entry) {}) {
+			t.Fatalf("an entry is gone when the clock moves at look %d", clock.at)
+		}
+	}
+}
+
+// replaced gives entries small values.
+func replaced(c *Cache, clock *fakeTime, keys [][]byte) {
+	for _, key := range keys {
+		must(0, c.SetTTL(key, nil, time.Hour))
+	}
+	clock.now += 2 * time.Hour
+}
+
+// TestNoSweepKeepsACache: a cache that is dropped without Close is collected, although an entry is
+// to expire.
+func TestNoSweepKeepsACache(t *testing.T) {
+	gone := make(chan bool)
+	func() {
+		c := New(newHeap(t), &Options{MaxBytes: MinBytes})
+		must(0, c.SetTTL([]byte("k"), nil, time.Hour))
+		runtime.AddCleanup(c, func(gone chan bool) { close(gone) }, gone)
+	}()
+	for {
+		runtime.GC()
+		select {
+		case <-gone:
+			return
+		default:
+		}
+	}
+}
+
+// TestSweepsInBubbles: a cache that was used in a bubble of synctest may be used outside of it.
+func TestSweepsInBubbles(t *testing.T) {
+	c := newCache(t, Options{})
+	synctest.Test(t, func(*testing.T) { must(0, c.SetTTL([]byte("in"), nil, time.Hour)) })
+	for _, ttl := range []time.Duration{time.Minute, time.Second, time.Hour} {
+		must(0, c.SetTTL([]byte("out"), nil, ttl))
+		c.sweep()
+	}
+}
+
+// TestCloseDuringASweep: Close waits for a sweep that is under way, and later ones do nothing.
+func TestCloseDuringASweep(t *testing.T) {
+	c := New(newHeap(t), &Options{MaxBytes: MinBytes})
+	must(0, c.SetTTL([]byte("k"), nil, time.Hour))
+	inside, leave, closed := make(chan bool), make(chan bool), make(chan bool, 1)
+	c.sweeper.sweep = func(*Cache) {
+		close(inside) // panics if it is called twice
+		<-leave
+	}
+	at := c.sweeper.at.Load()
+	go c.sweeper.run(c, at)
+	<-inside
+	go func() {
+		c.Close()
+		closed <- true
+	}()
+	if !await.Lock("stop", closed) {
+		t.Error("Close did not wait")
+	}
+	close(leave)
+	<-closed
+	c.sweeper.wake(at)
+	c.sweeper.run(c, at)
+	if c.sweeper.at.Load() != 0 {
+		t.Error("sweeps go on")
 	}
 }

@@ -13,7 +13,11 @@
 
 package cache
 
-import "github.com/freehold-go/freehold"
+import (
+	"math"
+
+	"github.com/freehold-go/freehold"
+)
 
 const keptShare = 8 // a shard that lends keeps 1/keptShare of its share
 
@@ -88,7 +92,7 @@ func (b *bound) borrow(s *shard, bytes int) {
 	// The index and the pages are not evicted. The index shrinks only as entries go.
 	fixed := func() int { return s.index.Chunks()*b.c.segmentBytes + s.segs.pages.Len()*pageBytes }
 	for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
-		s.shrinkIndex(Room)
+		s.shrinkIndex(math.MaxInt, Room)
 	}
 }
 

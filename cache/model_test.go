@@ -176,6 +176,9 @@ func (m *model) step(op byte, arg, more int) {
 		}
 	case 14:
 		m.clock.now += time.Duration(more) * 100 * time.Millisecond
+		if arg%2 == 0 {
+			m.sweep()
+		}
 	case 15:
 		m.rare(arg, more)
 	}
@@ -278,6 +281,20 @@ func (m *model) rare(arg, more int) {
 		m.c.Resize(max(m.parent.MaxBytes()/128*(16+more%113), MinBytes))
 	default:
 		m.verify()
+	}
+}
+
+// sweep checks that a sweep drops the entries that have expired, and no others.
+func (m *model) sweep() {
+	before := m.counted
+	m.c.sweep()
+	for key, e := range m.want {
+		if e.isOver(m.clock.now) {
+			m.t.Fatalf("%q stays at %v, and has expired at %v", key, m.clock.now, e.expires)
+		}
+	}
+	if m.counted.Evicted != before.Evicted || m.counted.Shrunk != before.Shrunk {
+		m.t.Fatalf("a sweep drops entries for room: %+v, before %+v", m.counted, before)
 	}
 }
 

@@ -74,10 +74,13 @@ type Options struct {
 
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
 	// an entry that a call replaces, deletes or clears. Key and value are the cache's own memory:
-	// OnEvict must neither change nor keep them. OnEvict runs in the call that needs the room,
-	// under the lock of a shard. So it must be short, and calls of the cache from it deadlock. An
-	// expired entry is dropped when its memory is needed or its key is written, not at the second
-	// at which it expires.
+	// OnEvict must neither change nor keep them. It runs under the lock of a shard. So it must be
+	// short, and calls of the cache from it deadlock. Calls for entries of different shards may run
+	// at the same time.
+	//
+	// OnEvict runs in the call that needs the room. For entries that have expired, it also runs in a
+	// goroutine of the cache, within a second of the end of the entry's TTL as the cache has rounded
+	// it up. It may come later if the processors are busy. A panic there ends the process.
 	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Collect makes the garbage collector close the cache if it is dropped: when nothing refers to it

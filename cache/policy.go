@@ -10,7 +10,7 @@
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
-// are dead or expired, the segment with the most garbage is emptied instead, and all its live items
+// are dead, the segment with the most garbage is emptied instead, and all its live items
 // stay.
 //
 // New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over more
@@ -91,6 +91,7 @@ type rule struct {
 	pays     int  // hits that an item that stays loses
 	promotes bool // an item that stays goes to main
 	weighs   bool // weights count
+	leaves   bool // an item without memory for its copy stays where it is
 }
 
 // victims are the segments that may be emptied next; 0 is none.
@@ -192,13 +193,12 @@ func (s *shard) victim(round int) (n uint32, r rule) {
 
 // victims scans all segments of the shard.
 func (s *shard) victims() (v victims) {
-	now := s.c.clock.now()
 	oldestSmall, oldestMain := ^uint64(0), ^uint64(0)
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state != open && g.state != sealed {
 			return
 		}
-		garbage := g.garbage(now)
+		garbage := g.garbage()
 		v.garbage += garbage
 		if g.main {
 			v.mainBytes += int(g.used)

@@ -127,7 +127,7 @@ func (c *Cache) countHit(s *shard, r pinned) {
 // setTTL gives an entry that was read the TTL of Options.Sliding or Expiry.
 func (c *Cache) setTTL(s *shard, r pinned) {
 	expires, ttl := r.it.expires.Load(), c.options.TTL
-	if expires == 0 {
+	if expires == 0 || expires == handled {
 		return
 	}
 	if c.options.Expiry != nil {
@@ -141,7 +141,9 @@ func (c *Cache) setTTL(s *shard, r pinned) {
 		next = c.clock.expires(ttl)
 	}
 	// No-op if a Touch has set another expiry meanwhile.
-	r.it.expires.CompareAndSwap(expires, next)
+	if r.it.expires.CompareAndSwap(expires, next) && next < expires && next != 0 {
+		s.expectSooner(r, next)
+	}
 }
 
 // expiryOf calls Options.Expiry.

@@ -18,6 +18,9 @@ import (
 // ahead is the distance, in bytes of a segment, at which items are prefetched.
 const ahead = 4 << 10
 
+// expiredItems is how many items expireIn drops in one call.
+const expiredItems = 256
+
 // allot returns memory for an item, as allotAvailable does. If no open segment has room, it
 // reclaims segments until a new one fits.
 func (s *shard) allot(w *want) (at spot, ok bool) {
@@ -54,11 +57,93 @@ func (s *shard) reserve() int { return reserveSegments * s.c.segmentBytes }
 func (s *shard) makeRoom(bytes int) bool {
 	s.retireLimbo()
 	s.rebalance()
-	for round := 0; s.available() < bytes+s.reserve(); round++ {
+	enough := bytes + s.reserve()
+	if s.due != 0 && s.available() < enough {
+		s.expire(s.c.clock.now(), enough)
+	}
+	for round := 0; s.available() < enough; round++ {
 		if !s.reclaim(round, Room) {
 			return s.available() >= bytes
 		}
 	}
+	return true
+}
+
+// expire drops items that have expired at the second now, until enough bytes are available.
+func (s *shard) expire(now uint32, enough int) {
+	if s.due == 0 || s.due > now {
+		return
+	}
+	due := uint32(0)
+	for n := range s.segs.count() {
+		for more := true; more; {
+			more = s.expireIn(n, now)
+			if s.available() >= enough {
+				return
+			}
+		}
+		due = earlier(due, s.dueIn(n))
+	}
+	s.due = due
+}
+
+// expireIn drops items of segment n that have expired at the second now. It reports whether there
+// may be more.
+func (s *shard) expireIn(n, now uint32) (more bool) {
+	if n >= s.segs.count() {
+		return false
+	}
+	g := s.segs.at(n)
+	if g.state != open && g.state != sealed {
+		return false
+	}
+	most := expiredItems
+	for p, due := range g.due {
+		if due != 0 && due <= now && !more {
+			more = !s.expirePart(n, p, now, &most)
+		}
+	}
+	if g.live == 0 && g.state == sealed {
+		s.retire(n)
+	}
+	return more
+}
+
+// expirePart is expireIn in a part of the segment. It drops up to *most items, and subtracts them
+// from *most. It reports whether it has dropped all.
+func (s *shard) expirePart(n uint32, part int, now uint32, most *int) bool {
+	g := s.segs.at(n)
+	due := uint32(0)
+	end := min(g.endOf(part), g.used)
+	var batch [batchKeys]candidate
+	for offset := g.first[part] - 1; offset < end; {
+		items := batch[:0]
+		for offset < end && len(items) < len(batch) {
+			it := g.item(offset)
+			expires := it.expires.Load()
+			switch {
+			case expires == 0 || expires == handled:
+			case expires > now || s.segs.place(n, offset) == s.held:
+				due = earlier(due, expires)
+			case !it.expires.CompareAndSwap(expires, handled): // a read has changed it
+				continue
+			default:
+				h := s.c.seed.Bytes(it.key())
+				s.index.Prefetch(tagOf(h))
+				items = append(items, candidate{h, offset})
+			}
+			offset += uint32(it.size())
+		}
+		for _, x := range items {
+			if at := s.index.Find(tagOf(x.hash), maxPlace, uint64(s.segs.place(n, x.offset))); at != nil {
+				s.drop(at, Expired)
+			}
+		}
+		if *most -= len(items); *most <= 0 && offset < end {
+			return false
+		}
+	}
+	g.due[part] = due
 	return true
 }
 
@@ -116,7 +201,7 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason
 	switch {
 	case it.hasExpired(&s.c.clock):
 		s.drop(at, Expired)
-	case stays && s.keep(at, it, main, hits):
+	case stays && s.keep(at, it, main, hits), r.leaves:
 	default:
 		s.evicted(w, h)
 		s.drop(at, why)
@@ -129,16 +214,13 @@ func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	w := slot(at.Load())
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
-	expires := it.expires.Load()
-	left := seconds(max(s.c.clock.left(expires), 0))
 	if g.alone {
 		s.age++
 		g.main, g.turn = main, s.age
-		g.expiry.begin(s.c.clock.now(), left)
-		g.expiry.add(expires, it.size())
 		at.Store(uint64(slotOf(w.tag(), w.place(), main, hits)))
 		return true
 	}
+	left := seconds(max(s.c.clock.left(it.expires.Load()), 0))
 	before := s.version(w, it)
 	// The copy may keep the version or take a higher one, so its position must be above before - 1.
 	to, ok := s.allotAvailable(&want{it.need(), left, main, before - 1})
@@ -150,7 +232,7 @@ func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	if to.shape == versioned {
 		s.setVersion(moved, before)
 	}
-	s.count(s.segs.at(to.n), moved)
+	s.count(to)
 	at.Store(uint64(slotOf(w.tag(), s.segs.place(to.n, to.offset), main, hits)))
 	s.uncount(g, it)
 	s.copied += uint64(moved.size())

@@ -167,21 +167,7 @@ func TestSlidingLargeEntryStays(t *testing.T) {
 	}
 }
 
-// TestForgetBytesOfAnotherTime: if a read has changed the expiry of an item, remove takes its bytes
-// from the earliest bins.
-func TestForgetBytesOfAnotherTime(t *testing.T) {
-	var x expiry
-	x.begin(1, 100)
-	x.add(10, 50) // later a read makes it 90
-	x.add(0, 50)
-	x.remove(90, 50)
-	if n := x.passed(1000); n != 0 {
-		t.Errorf("%d bytes have expired, and are to stay for ever", n)
-	}
-}
-
-// TestTouchOfASlidingEntry: the histogram counts the bytes of an entry once, even if reads change
-// its expiry.
+// TestTouchOfASlidingEntry: an entry is due at its end, even if reads and Touch change it.
 func TestTouchOfASlidingEntry(t *testing.T) {
 	c := newCache(t, Options{TTL: 100 * time.Second, Sliding: true})
 	k := []byte("k")

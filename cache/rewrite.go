@@ -17,10 +17,10 @@ func (s *shard) rewrite(w *write, old pinned) bool {
 	if old.at == nil {
 		return false
 	}
-	n, _ := s.segs.split(old.w.place())
+	n, offset := s.segs.split(old.w.place())
 	g, it := s.segs.at(n), old.it
 	sh, ok := it.reshaped(w)
-	if !ok || s.c.isLarge(it.size()) || !g.takes(it.expires.Load(), w.expires) {
+	if !ok || s.c.isLarge(it.size()) || classOf(seconds(w.e.TTL)) != int(g.class) {
 		return false
 	}
 	s.index.BeginMove()
@@ -29,11 +29,9 @@ func (s *shard) rewrite(w *write, old pinned) bool {
 	alone := !s.segs.isPinned(n) // W2
 	if alone {
 		s.c.seam.At(writeAlone)
-		size := it.size()
-		g.expiry.remove(it.expires.Load(), size)
 		s.advance(it, sh, w.keeps)
 		it.writeEntry(w, &s.c.clock)
-		g.expiry.add(w.expires, size)
+		s.expect(g, offset, w.expires)
 		word = onHit(word)
 	}
 	old.at.Store(uint64(word))
@@ -50,13 +48,4 @@ func (it *item) reshaped(w *write) (sh shape, ok bool) {
 	ok = sh.flagsBytes() == it.shape.flagsBytes() && it.shape.rewrites() < maxRewrites &&
 		slack >= 0 && slack <= min(it.size()/slackShare, maxSlack*unitBytes)
 	return sh.withSlack(max(slack, 0)), ok
-}
-
-// takes reports whether the histogram can show that an item expires at another second. It cannot if
-// only one of the two is never, or if the new second is in the last bin.
-func (x *expiry) takes(was, expires uint32) bool {
-	if was == 0 || expires == 0 {
-		return was == expires
-	}
-	return x.bin(expires) != &x.bins[bins-1]
 }

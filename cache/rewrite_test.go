@@ -15,8 +15,8 @@ func (c *Cache) found(key []byte) pinned {
 	return c.shardOf(h).scan(h, key, true)
 }
 
-// TestRewrite: an entry is rewritten in place if the new one is nearly as large, and its expiry
-// fits into the segment's histogram.
+// TestRewrite: an entry is rewritten in place if the new one is nearly as large, and its TTL
+// is of the same class.
 func TestRewrite(t *testing.T) {
 	key := []byte("key")
 	entry := func(n int, flags uint64, ttl time.Duration) Entry {
@@ -39,7 +39,7 @@ func TestRewrite(t *testing.T) {
 		{"no flags", entry(101, 7, 0), entry(101, 0, 0), false},
 		{"larger flags", entry(101, 7, 0), entry(101, 1<<40, 0), false},
 		{"another TTL", entry(101, 0, 20*time.Second), entry(101, 0, 30*time.Second), true},
-		{"a TTL beyond the bins", entry(101, 0, 20*time.Second), entry(101, 0, time.Hour), false},
+		{"a TTL of another class", entry(101, 0, 20*time.Second), entry(101, 0, time.Hour), false},
 		{"for ever", entry(101, 0, 20*time.Second), entry(101, 0, 0), false},
 		{"no longer for ever", entry(101, 0, 0), entry(101, 0, 20*time.Second), false},
 	}

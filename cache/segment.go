@@ -86,8 +86,9 @@ type segment struct {
 	used  uint32 // bytes of all items, which are the block's first bytes
 	live  uint32 // bytes of the items that slots refer to
 	state state
-	main  bool // in the main queue, else in the small one
-	alone bool // has one item, which stays where it is
+	main  bool  // in the main queue, else in the small one
+	alone bool  // has one item, which stays where it is
+	class uint8 // of the TTLs of its items
 	expiry
 }
 
@@ -96,22 +97,22 @@ const _ = uint(descriptorBytes - unsafe.Sizeof(segment{}))
 // item returns the item at an offset.
 func (g *segment) item(offset uint32) *item { return (*item)(pointer(g.addr + uintptr(offset))) }
 
-// garbage returns the bytes of items that are dead, or have expired at the second now.
-func (g *segment) garbage(now uint32) int {
-	return int(g.used - min(g.live, g.used) + min(g.passed(now), g.live))
-}
+// garbage returns the bytes of items that are dead.
+func (g *segment) garbage() int { return int(g.used - g.live) }
 
-// count adds a new item to the figures of its segment, and uncount removes one that is garbage.
-func (s *shard) count(g *segment, it *item) {
+// count adds the new item in a spot to the figures of its segment, and uncount removes one that is
+// garbage.
+func (s *shard) count(at spot) {
+	g := s.segs.at(at.n)
+	it := g.item(at.offset)
 	g.live += uint32(it.size())
 	s.live += it.size()
-	g.expiry.add(it.expires.Load(), it.size())
+	s.expect(g, at.offset, it.expires.Load())
 }
 
 func (s *shard) uncount(g *segment, it *item) {
 	g.live -= uint32(it.size())
 	s.live -= it.size()
-	g.expiry.remove(it.expires.Load(), it.size())
 }
 
 // fill counts bytes of a segment as used. reset counts all of its bytes as unused.
@@ -160,12 +161,15 @@ func (gs *segments) isPinned(n uint32) bool {
 	return false
 }
 
+// count returns the number of segments that pages have room for.
+func (gs *segments) count() uint32 { return uint32(gs.pages.Len() << pageBits) }
+
 // itemIn returns the item in a spot.
 func (s *shard) itemIn(at spot) *item { return s.segs.at(at.n).item(at.offset) }
 
 // each calls f with each segment that has memory.
 func (gs *segments) each(f func(n uint32, g *segment)) {
-	for n := range uint32(gs.pages.Len() << pageBits) {
+	for n := range gs.count() {
 		if g := gs.at(n); g.state != unused {
 			f(n, g)
 		}

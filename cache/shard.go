@@ -13,6 +13,7 @@ package cache
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -48,6 +49,9 @@ type shard struct {
 	spare   int                // the bytes of spares
 	limbo   []uint32           // segments that were emptied while readers had them pinned
 	open    [4][classes]uint32 // by size and queue, and by TTL class; 0 is none: see openFor
+	due     uint32             // no item expires before that second; 0 is never
+	held    place              // the item there stays, even if it has expired; 0 is none
+	woken   bool               // a sweep in a second is to compact the shard
 	begun   int                // bytes of the newest segment for several items
 	last    int                // the size of the item that began the last segment, and
 	mixed   int                // how often it differed from the one before: see isMixed
@@ -147,7 +151,7 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	if at.shape == versioned {
 		s.setVersion(it, version)
 	}
-	s.count(s.segs.at(at.n), it)
+	s.count(at)
 	word := slotOf(tagOf(w.h), s.segs.place(at.n, at.offset), main, hits)
 	if old.at != nil {
 		s.replace(old, word)
@@ -161,7 +165,11 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 func (s *shard) allotBeside(need *want, old pinned) (at spot, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
-		defer s.unpin(old)
+		s.held = old.w.place()
+		defer func() {
+			s.held = 0
+			s.unpin(old)
+		}()
 	}
 	return s.allot(need)
 }
@@ -204,6 +212,23 @@ func (s *shard) discard(at place) {
 	s.uncount(g, g.item(offset))
 	if g.live == 0 && g.state == sealed {
 		s.retire(n)
+	}
+	if !s.woken && s.isWasteful() {
+		s.wake()
+	}
+}
+
+// unused returns the bytes of garbage and of spare segments.
+func (s *shard) unused() int { return s.filled - s.live + s.spare }
+
+// isWasteful reports whether garbage and spare segments take more than half of the bytes of items.
+func (s *shard) isWasteful() bool { return s.unused() > max(s.filled/2, 2*s.reserve()) }
+
+// wake has the shard swept in a second, if it is not to be swept already.
+func (s *shard) wake() {
+	if !s.woken {
+		s.woken = true
+		s.c.sweeper.wake(s.c.clock.now() + 1)
 	}
 }
 
@@ -259,6 +284,7 @@ func (s *shard) clear() {
 	defer s.mu.Unlock()
 	s.index.Clear()
 	s.live = 0
+	s.wake()
 	s.sealAll()
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed {
@@ -295,7 +321,7 @@ func (s *shard) shrink(limit int, why Reason) {
 			break
 		}
 	}
-	s.shrinkIndex(why)
+	s.shrinkIndex(math.MaxInt, why)
 	s.retireLimbo()
 }
 
@@ -320,15 +346,17 @@ func (s *shard) dropPages() {
 	}
 }
 
-// shrinkIndex removes buckets while few slots are used, and returns unused chunks to the parent. It
-// drops items whose slots find no place.
-func (s *shard) shrinkIndex(why Reason) {
-	s.index.Shrink(func(w uint64) { s.dropItem(slot(w).place(), why) })
+// shrinkIndex removes up to most buckets while few slots are used, and returns unused chunks to the
+// parent. It drops items whose slots find no place. It reports whether it has removed most buckets.
+func (s *shard) shrinkIndex(most int, why Reason) bool {
+	before := s.index.Buckets()
+	s.index.Shrink(most, func(w uint64) { s.dropItem(slot(w).place(), why) })
 	if n := s.index.Unused(); n > 0 {
 		s.c.readers.Wait() // readers that search the removed buckets
 		s.index.Cut(s.c.base.Parent)
 		s.used -= n * s.c.segmentBytes
 	}
+	return int(before-s.index.Buckets()) == most
 }
 
 // isPinned reports whether a segment of the shard has readers.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,7 +51,8 @@ func TestStress(t *testing.T) {
 		steps = 3_000
 	}
 	c := newShared(t, Options{MaxBytes: 1 << 20})
-	clock := c.fake()
+	var second atomic.Int64
+	c.clock.since = func(time.Time) time.Duration { return time.Duration(second.Load()) * time.Second }
 	together(goroutines, func(g int) {
 		r := rand.New(rand.NewPCG(uint64(g), 2))
 		for range steps {
@@ -79,8 +81,10 @@ func TestStress(t *testing.T) {
 				}))
 			case op < 29:
 				c.SetTTL(key, checked(key, n%100), time.Hour)
-				c.Touch(key, time.Minute)
+				c.Touch(key, time.Second<<(n%6))
 			case op == 29 && n%16 == 0:
+				second.Add(1)
+				c.sweep()
 				c.Resize(1<<20 - n*64)
 			case op == 30 && n%64 == 0:
 				c.Set(key, checked(key, 100_000))
@@ -93,9 +97,8 @@ func TestStress(t *testing.T) {
 			}
 		}
 	})
-	clock.now += time.Hour
 	c.check()
-	if st := c.Stats(); st.Reserved > st.MaxBytes || st.Evicted == 0 {
+	if st := c.Stats(); st.Reserved > st.MaxBytes || st.Evicted == 0 || st.Expired == 0 {
 		t.Errorf("%+v", st)
 	}
 }

@@ -145,11 +145,9 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 
 // touch makes an entry expire at the given second, and counts a hit.
 func (s *shard) touch(old pinned, expires uint32) {
-	n, _ := s.segs.split(old.w.place())
-	g := s.segs.at(n)
-	g.expiry.remove(old.it.expires.Load(), old.it.size())
+	n, offset := s.segs.split(old.w.place())
 	old.it.expires.Store(expires)
-	g.expiry.add(expires, old.it.size())
+	s.expect(s.segs.at(n), offset, expires)
 	s.hit(old)
 	old.markRead(s.c.accessTime())
 }

@@ -1,6 +1,7 @@
 package cuckoo
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -45,7 +46,7 @@ func TestModel(t *testing.T) {
 			grows := step/5_000%2 == 0
 			switch n := r.IntN(100); {
 			case n == 0:
-				ix.Shrink(gone)
+				ix.Shrink(math.MaxInt, gone)
 				ix.Cut(parent)
 			case n < 3 && ix.Buckets() > chunkBytes/bucketBytes:
 				for _, w := range ix.Merge() {
@@ -234,7 +235,7 @@ func TestReaders(t *testing.T) {
 		for _, w := range others {
 			ix.Remove(ix.Find(tagOf(w), ^uint64(0), w))
 		}
-		ix.Shrink(func(w uint64) { t.Errorf("%#x is dropped", w) })
+		ix.Shrink(math.MaxInt, func(w uint64) { t.Errorf("%#x is dropped", w) })
 	}
 	close(done)
 	readers.Wait()

@@ -76,12 +76,13 @@ func (ix *Index) Split() bool {
 	return true
 }
 
-// Shrink removes buckets from the end while the slots would fill at most 70% of one chunk less. It
-// keeps the first chunk. It calls drop with each slot that finds no place.
-func (ix *Index) Shrink(drop func(w uint64)) {
+// Shrink removes up to most buckets from the end while the slots would fill at most 70% of one chunk
+// less. It keeps the first chunk. It calls drop with each slot that finds no place.
+func (ix *Index) Shrink(most int, drop func(w uint64)) {
 	const fewPercent = 70
 	per := 1 << ix.perBits
-	for n := int(ix.buckets.Load()); n > per && ix.used*100 <= (n-per)*Slots*fewPercent; n-- {
+	for n := int(ix.buckets.Load()); most > 0 && n > per && ix.used*100 <= (n-per)*Slots*fewPercent; n-- {
+		most--
 		for _, w := range ix.Merge() {
 			drop(w)
 		}
