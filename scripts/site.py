@@ -10,8 +10,6 @@ log = get_plugin_logger("site")
 CODE = re.compile(r"(?ms)(^```.*?^```$|`[^`\n]+`)")
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 MARK = re.compile(r"(?m)^<!-- [\w ]+ -->$")  # around what tests write
-DEMO = re.compile(r"\[!\[[^\]]*\]\(demo\.png\)\]\(demo\.html\)")
-FRAME = '<iframe src="demo.html" title="The demo" style="width: 100%; height: 60rem; border: 0"></iframe>'
 
 
 def outside_code(change, markdown):
@@ -32,16 +30,19 @@ def on_pre_build(config):
 def on_page_markdown(markdown, page, config, files):
     root = Path(config.config_file_path).parent
     folder = posixpath.dirname("docs/" + page.file.src_uri)
+    start = page.file.src_uri == "README.md"
+    if start:  # the start is the repository's
+        markdown = (root / "README.md").read_text(encoding="utf-8")
 
     def outward(match):
         """A link to a file of the repository that is no page leads to the forge."""
         before, target, after = match.groups()
-        path = posixpath.normpath(posixpath.join(folder, target))
+        path = posixpath.normpath(posixpath.join("" if start else folder, target))
         is_folder = (root / path).is_dir()
         if path.startswith("docs/"):
-            return before + target + ("/README.md" if is_folder else "") + after
+            return before + posixpath.relpath(path, folder) + ("/README.md" if is_folder else "") + after
         if not (root / path).exists():
             log.warning("%s has a link to %s, which is not there", page.file.src_uri, target)
         return f"{before}{config.repo_url.rstrip('/')}/{'tree' if is_folder else 'blob'}/main/{path}{after}"
 
-    return outside_code(lambda text: DEMO.sub(FRAME, MARK.sub("", LINK.sub(outward, text))), markdown)
+    return outside_code(lambda text: MARK.sub("", LINK.sub(outward, text)), markdown)

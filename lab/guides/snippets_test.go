@@ -19,7 +19,7 @@ import (
 // imports are the imports of all snippets.
 const imports = `package p
 import (
-	"bytes"; "context"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "slices"; "time"
+	"bytes"; "context"; "database/sql"; "encoding/json"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "slices"; "time"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"
@@ -36,14 +36,18 @@ import (
 
 // given are variables that snippets use and do not declare.
 const given = `
-type Entry struct{ n int }
+type (
+	Entry struct{ n int }
+	User  struct{ Name string }
+)
 var (
 	buf, key, value, line []byte
 	heap     *freehold.Heap
 	b        *budget.Budget
 	pages    interface{ Evict(bytes int) }
 	m        *hashmap.Map[int, int]
-	k, v     int
+	k, v, id int
+	db       interface{ User(ctx context.Context, id int) (User, error) }
 	evict    func() bool
 	err      error
 	ctx      context.Context
@@ -83,8 +87,22 @@ func exports(t *testing.T, fset *token.FileSet) types.Importer {
 	})
 }
 
+var fence = regexp.MustCompile("(?s)(-->\n)?```go\n(.*?)```")
+
+// The program on the first screen of the README runs as it is there.
+func TestProgramOfReadme(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(fence.FindStringSubmatch(read(t, "../../README.md"))[2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
+	if want := "signed in, true\n1000000\n"; string(out) != want || err != nil {
+		t.Errorf("%q, %v, want %q", out, err, want)
+	}
+}
+
 // Each Go snippet on a page compiles; it may leave names unused. A snippet is a file or the body of
-// a function. Programs with marks are skipped, since other tests run them.
+// a function. Whole programs and those with marks are skipped, since other tests run them.
 func TestSnippetsCompile(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -96,12 +114,11 @@ func TestSnippetsCompile(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	fence := regexp.MustCompile("(?s)(-->\n)?```go\n(.*?)```")
 	n := 0
 	for _, path := range append(pages, "../../README.md") {
 		page := read(t, path)
 		for _, at := range fence.FindAllStringSubmatchIndex(page, -1) {
-			if at[2] >= 0 {
+			if at[2] >= 0 || strings.HasPrefix(page[at[4]:], "package main") {
 				continue
 			}
 			n++
