@@ -318,6 +318,23 @@ farRun: \
 // UNCOUNTED stands for COUNT where nothing counts down.
 #define UNCOUNTED(cache, none)
 
+// TAIL is the end of ALLOC and MALLOC: it allocates a kept run, finds a block in the spare, and goes
+// on in slow at plain. count is COUNT or UNCOUNTED, and result returns the run.
+#define TAIL(count, result, slow) \
+run: \
+	RUN(nearRun, farRun, plain) \
+	count(R9, plain) \
+	TAKERUN \
+	result \
+farRun: \
+	FAR(AX, R9, nearRun, plain) \
+spare: \
+	SPARE(R9, take, plain) \
+far: \
+	FAR(AX, R9, near, plain) \
+plain: \
+	GO(slow)
+
 // ALLOC is Alloc, with COUNT or UNCOUNTED as count. The arguments and results are in
 //
 //	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
@@ -346,19 +363,7 @@ done: \
 	BLOCK \
 many: \
 	GO(·cleared) \
-plain: \
-	GO(·slow+functions_alloc) \
-spare: \
-	SPARE(R9, take, plain) \
-far: \
-	FAR(AX, R9, near, plain) \
-run: \
-	RUN(nearRun, farRun, plain) \
-	count(R9, plain) \
-	TAKERUN \
-	BLOCK \
-farRun: \
-	FAR(AX, R9, nearRun, plain)
+	TAIL(count, BLOCK, ·slow+functions_alloc)
 
 // MALLOC is Malloc, with COUNT or UNCOUNTED as count. The argument and the result are in
 //
@@ -366,7 +371,7 @@ farRun: \
 #define MALLOC(count) \
 	HEAP(plain) \
 	CMPQ BX, $const_maxSmall \
-	JHI  run \
+	JHI  large \
 	LEAQ (const_mallocAlign-1)(BX), R8 \
 	ANDQ $~(const_mallocAlign-1), R8 \
 	CACHE(AX, R9, near, far) \
@@ -377,21 +382,10 @@ take: \
 	count(R9, plain) \
 	TAKE(R9) \
 	RET \
-spare: \
-	SPARE(R9, take, plain) \
-far: \
-	FAR(AX, R9, near, plain) \
-run: \
+large: \
 	MOVL $const_mallocAlign, CX \
 	XORL DI, DI \
-	RUN(nearRun, farRun, plain) \
-	count(R9, plain) \
-	TAKERUN \
-	RET \
-farRun: \
-	FAR(AX, R9, nearRun, plain) \
-plain: \
-	GO(·slow+functions_malloc)
+	TAIL(count, RET, ·slow+functions_malloc)
 
 // func(h *Heap, size, align int, zero bool) ([]byte, error)
 TEXT allocFast<>(SB), NOSPLIT, $0-0
