@@ -18,9 +18,10 @@ import (
 
 // countLoads are counted where no others are named.
 var countLoads = []string{
-	"pair/size=64/goroutines=1", "pair/size=65536/goroutines=1", "mixed/size=16-1039/goroutines=1",
-	"mixed/size=16-4096/goroutines=1", "scatter/size=64/goroutines=1",
-	"numbers/entries=100k/op=hit", "numbers/entries=100k/op=miss",
+	"pair/size=64/goroutines=1", "pair/size=65536/goroutines=1", "pair/size=1048576/goroutines=1",
+	"mixed/size=16-1039/goroutines=1", "mixed/size=16-4096/goroutines=1", "scatter/size=64/goroutines=1",
+	"bump/size=64/goroutines=1", "numbers/entries=100k/op=hit", "numbers/entries=100k/op=miss",
+	"ordered/entries=1M/op=get",
 }
 
 // The caches are the same on every machine: 32 KiB and 1 MiB.
