@@ -44,7 +44,7 @@ func (s *shard) check() {
 		live[n] += uint32(it.size())
 		due, first := g.due[g.partOf(offset)], g.first[g.partOf(offset)]
 		demand(first != 0 && first <= offset+1, "an item at %d, before the first of its part, %d", offset, first)
-		if expires := it.expires.Load(); expires != 0 {
+		if expires := s.c.clock.secondOf(it.expires.Load()); expires != 0 {
 			demand(due != 0 && due <= expires && s.due != 0 && s.due <= due,
 				"an item expires at %d, its part at %d, and its shard at %d", expires, due, s.due)
 		}

@@ -1,4 +1,4 @@
-// Clock: seconds since the cache was made, for the TTLs of entries.
+// Clock: seconds since the cache was made, for the TTLs of entries, and ticks for short ones.
 //
 //	begin       now                     expires
 //	|--2--|--3--|--4--|-- ... --|--------|
@@ -7,6 +7,14 @@
 // Second 2 begins with a second of the system's clock: the one in which the cache was made. So
 // seconds of all caches begin at the same moments. Copies of an entry in several caches, or in a
 // snapshot, expire at the same moment.
+//
+// An entry expires at a second, or at a tick of 1/1024 s if its TTL is short and no whole number of
+// seconds. Both are stored in 32 bits:
+//
+//	| 0 | second 31 bits |
+//	| 1 | tick since begin, modulo 2^31: 24 days |
+//
+// The tick that is meant is at most 12 days away from now, since sweeps drop expired items.
 
 package cache
 
@@ -24,7 +32,14 @@ type clock struct {
 	wall   func() time.Time              // time.Now, except in tests
 }
 
-const firstSecond = handled + 1
+const (
+	firstSecond = handled + 1
+
+	inTicks        uint32 = 1 << 31 // the bit of an expiry that is a tick
+	ticksPerSecond        = 1024
+	mostTicks             = time.Minute // longer TTLs are in seconds
+	lastSecond            = time.Nanosecond
+)
 
 func clockOf(jitter float64) clock {
 	now := time.Now()
@@ -34,52 +49,110 @@ func clockOf(jitter float64) clock {
 // now returns the current second.
 func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + firstSecond }
 
-// expires returns the second at which an entry that is stored now expires: the first one to begin
-// after ttl, which jitter shortens. It returns 0, for never, if ttl is 0.
+// expires returns the second or tick at which an entry that is stored now expires: the first one to
+// begin after ttl, which jitter shortens. It returns 0, for never, if ttl is 0.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0
 	}
+	ttl = c.shortened(ttl)
+	if ttl < mostTicks && ttl%time.Second != 0 && ttl != lastSecond {
+		return uint32(tickAfter(c.since(c.begin)+ttl)) | inTicks
+	}
+	return c.secondAfter(ttl)
+}
+
+// shortened returns a TTL shortened by jitter.
+func (c *clock) shortened(ttl time.Duration) time.Duration {
 	ttl = min(ttl, math.MaxInt64/2)
 	if c.jitter > 0 {
 		ttl -= time.Duration(float64(ttl) * c.jitter * rand.Float64())
 	}
+	return ttl
+}
+
+// secondAfter returns the first second to begin after ttl.
+func (c *clock) secondAfter(ttl time.Duration) uint32 {
 	return second((c.since(c.begin)+ttl-1)/time.Second + 1)
 }
 
 // second returns the second that begins n seconds after the clock's begin.
-func second(n time.Duration) uint32 { return uint32(min(max(n+firstSecond, handled), math.MaxUint32)) }
+func second(n time.Duration) uint32 { return uint32(min(max(n+firstSecond, handled), math.MaxInt32)) }
 
-// left returns the TTL of an entry that expires at the given second, rounded down to a second. In
-// the entry's last second left returns a nanosecond, since 0 means for ever. After that it is
+// tickAfter returns the first tick to begin at or after a time since the clock's begin, and
+// tickBegin the time at which a tick begins. Both avoid the overflow of a product of nanoseconds.
+func tickAfter(at time.Duration) int64 {
+	rest := (at%time.Second*ticksPerSecond + time.Second - 1) / time.Second
+	return int64(at/time.Second)*ticksPerSecond + int64(rest)
+}
+
+func tickBegin(tick int64) time.Duration {
+	rest := (tick%ticksPerSecond*int64(time.Second) + ticksPerSecond - 1) / ticksPerSecond
+	return time.Duration(tick/ticksPerSecond)*time.Second + time.Duration(rest)
+}
+
+// moment returns the time since the clock's begin at which an entry with that expiry expires. since
+// is the present time since then.
+func moment(expires uint32, since time.Duration) time.Duration {
+	if expires&inTicks == 0 {
+		return time.Duration(int64(expires)-firstSecond) * time.Second
+	}
+	now := tickAfter(since)
+	return tickBegin(now + int64(int32((expires-uint32(now))<<1)>>1))
+}
+
+// secondOf returns the first second that begins at or after an expiry.
+func (c *clock) secondOf(expires uint32) uint32 {
+	if expires&inTicks == 0 {
+		return expires
+	}
+	return second((moment(expires, c.since(c.begin))-1)/time.Second + 1)
+}
+
+// isSooner reports whether a sweep is to look for an expiry sooner than for another one.
+func (c *clock) isSooner(expires, other uint32) bool {
+	return expires != 0 && c.secondOf(expires) < c.secondOf(other)
+}
+
+// left returns the TTL of an entry with that expiry. For a second, it is rounded down to a second.
+// In the entry's last second left returns a nanosecond, since 0 means for ever. After that it is
 // negative. As expires rounds up, storing an entry with the TTL from left does not change when it
-// expires.
+// expires. For a tick, that is so if no time passes: left is neither lastSecond nor whole seconds.
 func (c *clock) left(expires uint32) time.Duration {
 	if expires == 0 {
 		return 0
 	}
-	switch left := c.until(expires); {
+	left := c.until(expires)
+	switch {
 	case left <= 0:
 		return -1
+	case expires&inTicks != 0 && left%time.Second == 0:
+		return left - 1
+	case expires&inTicks != 0:
+		return max(left, lastSecond+1)
 	case left < time.Second:
-		return 1
-	default:
-		return left.Truncate(time.Second)
+		return lastSecond
 	}
+	return left.Truncate(time.Second)
 }
 
-// until returns the time until the given second begins.
-func (c *clock) until(second uint32) time.Duration {
-	return time.Duration(int64(second)-firstSecond)*time.Second - c.since(c.begin)
+// until returns the time until an entry with that expiry expires.
+func (c *clock) until(expires uint32) time.Duration {
+	since := c.since(c.begin)
+	return moment(expires, since) - since
 }
 
-// unix returns the Unix time at which the second expires begins, or 0 if expires is 0, for never.
+// unix returns the Unix time at which an entry with that expiry expires, or 0 for never. A tick is
+// rounded down.
 func (c *clock) unix(expires uint32) uint64 {
 	if expires == 0 {
 		return 0
 	}
-	at := c.wall().Add(c.until(expires)).Round(time.Second).Unix()
-	return uint64(max(at, 1))
+	at := c.wall().Add(c.until(expires))
+	if expires&inTicks == 0 {
+		at = at.Round(time.Second)
+	}
+	return uint64(max(at.Unix(), 1))
 }
 
 // fromUnix is the reverse of unix. It reports false if the time has passed.

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"bytes"
+	"math"
 	"testing"
 	"time"
 )
@@ -8,15 +10,19 @@ import (
 // lives returns the time from now until the entry of key expires. Then it sets the clock back.
 func (f *fakeTime) lives(c *Cache, key []byte) (d time.Duration) {
 	defer func(now time.Duration) { f.now = now }(f.now)
-	for ; c.Peek(key, func(Entry) {}); f.now += 10 * time.Millisecond {
-		d += 10 * time.Millisecond
+	for step := time.Second; step > 0; step /= 10 { // to the nanosecond
+		for f.now += step; c.Peek(key, func(Entry) {}); f.now += step {
+			d += step
+		}
+		f.now -= step
 	}
-	return d
+	return d + 1
 }
 
-// TestTTLs: an entry lives for its TTL, and less than a second longer, whichever call sets the TTL.
-// Entry.TTL is the time left, rounded down.
+// TestTTLs: an entry lives for its TTL, and less than a second or tick longer, whichever call sets
+// the TTL. Entry.TTL is the time left, rounded down.
 func TestTTLs(t *testing.T) {
+	const tick = time.Second/1024 + 1
 	key := []byte("k")
 	update := func(c *Cache, ttl time.Duration, change Change) {
 		must(c.Update(key, func(e *Entry, _ bool) Change {
@@ -35,24 +41,42 @@ func TestTTLs(t *testing.T) {
 	}
 	for name, call := range calls {
 		for phase := time.Duration(0); phase < 3*time.Second; phase += 70 * time.Millisecond {
-			for _, ttl := range []time.Duration{1, 500 * time.Millisecond, time.Second, 2 * time.Second, 2500 * time.Millisecond} {
+			for ttl, unit := range map[time.Duration]time.Duration{
+				1: time.Second, 2: tick, 10 * time.Millisecond: tick, 500 * time.Millisecond: tick, time.Second: time.Second,
+				2 * time.Second: time.Second, 2500 * time.Millisecond: tick, 60_500 * time.Millisecond: time.Second,
+			} {
 				c := newCache(t, Options{})
 				clock := c.fake()
-				clock.now = 130 * time.Millisecond
+				clock.now = 130*time.Millisecond + phase*1_000_000 // up to 34 days, in which ticks begin again
 				must(0, c.SetTTL(key, nil, 3*time.Second))
 				clock.now += phase
 				call(c, ttl)
 				got := clock.lives(c, key)
-				if got < ttl || got > ttl+time.Second {
+				if got < ttl || got >= ttl+unit {
 					t.Fatalf("%s of %v, %v after an entry of 3 s: it lives %v", name, ttl, phase, got)
 				}
 				c.Peek(key, func(e Entry) {
-					if e.TTL <= 0 || e.TTL > got || e.TTL < got-time.Second && e.TTL != 1 {
+					if e.TTL <= 0 || e.TTL > max(got, 2) || e.TTL <= got-unit && e.TTL != 1 {
 						t.Fatalf("%s of %v: it tells %v, and lives %v", name, ttl, e.TTL, got)
 					}
 				})
 			}
 		}
+	}
+}
+
+// TestTicksInSnapshots: a restored entry does not outlive the one whose TTL was kept in ticks.
+func TestTicksInSnapshots(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	key := []byte("k")
+	must(0, c.SetTTL(key, nil, 2700*time.Millisecond))
+	var b bytes.Buffer
+	must(0, c.Snapshot(&b))
+	c.Clear()
+	must(0, c.Restore(&b))
+	if got := clock.lives(c, key); got != 2*time.Second {
+		t.Errorf("it lives %v", got)
 	}
 }
 
@@ -112,7 +136,7 @@ func TestFarExpiries(t *testing.T) {
 	c := newCache(t, Options{})
 	c.fake().now = time.Hour
 	for _, at := range []uint64{1 << 40, 1 << 62, 1 << 63, 1<<64 - 1} {
-		if expires, ok := c.clock.fromUnix(at); !ok || expires < 1<<31 {
+		if expires, ok := c.clock.fromUnix(at); !ok || expires != math.MaxInt32 {
 			t.Errorf("%d is second %d: %t", at, expires, ok)
 		}
 	}

@@ -64,7 +64,7 @@ func earlier(a, b uint32) uint32 {
 	return a
 }
 
-// expect notes that the item at an offset expires at that second.
+// expect notes that the item at an offset expires at that second or tick.
 func (s *shard) expect(g *segment, offset, expires uint32) {
 	p := g.partOf(offset)
 	if g.first[p] == 0 {
@@ -73,14 +73,15 @@ func (s *shard) expect(g *segment, offset, expires uint32) {
 	if expires == 0 {
 		return
 	}
-	g.due[p] = earlier(g.due[p], expires)
-	if due := earlier(s.due, expires); due != s.due {
+	second := s.c.clock.secondOf(expires)
+	g.due[p] = earlier(g.due[p], second)
+	if due := earlier(s.due, second); due != s.due {
 		s.due = due
 		s.c.sweeper.wake(due)
 	}
 }
 
-// expectSooner notes that a read made an item expire sooner, at that second.
+// expectSooner notes that a read made an item expire sooner, at that second or tick.
 func (s *shard) expectSooner(r pinned, expires uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ type item struct {
 	valueBytes uint32
 	keyBytes   uint16
 	shape      shape
-	expires    atomic.Uint32 // the second at which it expires, or 0 for never
+	expires    atomic.Uint32 // the second or tick at which it expires, or 0 for never: see clock.go
 }
 
 // An access is the second of the cache's clock at which an item was last read or stored. The bit
@@ -235,9 +235,12 @@ func (it *item) size() int {
 	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes) + it.shape.slackBytes()
 }
 
-// hasExpired reports whether the second at which the item expires has begun.
+// hasExpired reports whether the second or tick at which the item expires has begun.
 func (it *item) hasExpired(c *clock) bool {
 	expires := it.expires.Load()
+	if expires&inTicks != 0 {
+		return c.until(expires) <= 0
+	}
 	return expires != 0 && c.now() >= expires
 }
 

@@ -32,6 +32,7 @@ type modelEntry struct {
 	value   string
 	flags   uint64
 	expires time.Duration // on the clock; 0 is never
+	inTicks bool          // expires is a tick
 }
 
 func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
@@ -68,7 +69,13 @@ func expiryOfModel(key []byte, e Entry, read bool) time.Duration {
 // left returns the TTL that the entry of key has left.
 func (m *model) left(key string) (ttl time.Duration) {
 	if w := m.want[key]; m.has(key) && w.expires != 0 {
-		ttl = max((w.expires - m.clock.now).Truncate(time.Second), 1)
+		ttl = w.expires - m.clock.now
+		switch {
+		case w.inTicks && ttl%time.Second == 0:
+			ttl-- // else it would be stored as seconds
+		case !w.inTicks:
+			ttl = max(ttl.Truncate(time.Second), 1)
+		}
 	}
 	return ttl
 }
@@ -78,9 +85,9 @@ func (m *model) asked(key string, w modelEntry, left time.Duration, read bool) m
 	ttl := expiryOfModel([]byte(key), Entry{Value: []byte(w.value), TTL: left}, read)
 	switch {
 	case ttl < 0:
-		w.expires = m.clock.now
+		w.expires, w.inTicks = m.clock.now, false
 	case ttl != left || ttl == 0:
-		w.expires = m.expires(ttl)
+		w.expires, w.inTicks = m.expires(ttl)
 	}
 	return w
 }
@@ -118,11 +125,16 @@ func (m *model) read(key string, found bool) bool {
 
 func (e modelEntry) isOver(now time.Duration) bool { return e.expires != 0 && now >= e.expires }
 
-func (m *model) expires(ttl time.Duration) time.Duration {
+// expires returns when an entry that is stored now expires, and whether that is a tick.
+func (m *model) expires(ttl time.Duration) (at time.Duration, inTicks bool) {
 	if ttl == 0 {
-		return 0
+		return 0, false
 	}
-	return (m.clock.now + ttl + time.Second - 1).Truncate(time.Second)
+	if at = m.clock.now + ttl; ttl > time.Minute || ttl%time.Second == 0 || ttl == 1 {
+		return (at + time.Second - 1).Truncate(time.Second), false
+	}
+	tick := (at*1024 + time.Second - 1) / time.Second
+	return (tick*time.Second + 1023) / 1024, true
 }
 
 // run reads prog as a program: each four bytes are an operation and its arguments.
@@ -140,7 +152,7 @@ func (m *model) step(op byte, arg, more int) {
 	key := fmt.Sprint("key ", arg&(arg>>3)) // some more often than others
 	e := Entry{Value: bytes.Repeat([]byte(key), more%16*m.scale), Flags: uint64(more%3) << (more % 40)}
 	if more%8 == 0 {
-		e.TTL = time.Duration(1+arg%300) * time.Second
+		e.TTL = time.Duration(1+arg%300) * time.Second / time.Duration(1+arg%7)
 	}
 	if more == 255 {
 		e.Value = make([]byte, arg%(m.c.MaxEntry()-len(key)))
@@ -171,7 +183,7 @@ func (m *model) step(op byte, arg, more int) {
 		}
 		if had {
 			w := m.want[key]
-			w.expires = m.expires(e.TTL)
+			w.expires, w.inTicks = m.expires(e.TTL)
 			m.want[key] = w
 		}
 	case 14:
@@ -216,10 +228,11 @@ func (m *model) stored(key string, e Entry, done, right, keeps bool) {
 		m.t.Fatalf("%q: stored is %t", key, done)
 	}
 	if done {
-		w, left := modelEntry{string(e.Value), e.Flags, m.expires(e.TTL)}, m.left(key)
+		w, left := modelEntry{value: string(e.Value), flags: e.Flags}, m.left(key)
+		w.expires, w.inTicks = m.expires(e.TTL)
 		if m.expiry && e.TTL == 0 && !keeps {
 			if left > 0 {
-				w.expires = m.want[key].expires
+				w.expires, w.inTicks = m.want[key].expires, m.want[key].inTicks
 			}
 			w = m.asked(key, w, left, false)
 		}
@@ -256,7 +269,7 @@ func (m *model) update(key string, e Entry, more int) {
 		delete(m.want, key)
 	case change == Touch && had:
 		w := m.want[key]
-		w.expires = m.expires(e.TTL)
+		w.expires, w.inTicks = m.expires(e.TTL)
 		m.want[key] = w
 	case change == Mark && had && err == nil:
 		w := m.want[key]
@@ -284,12 +297,12 @@ func (m *model) rare(arg, more int) {
 	}
 }
 
-// sweep checks that a sweep drops the entries that have expired, and no others.
+// sweep checks that a sweep drops the entries that expired before this second, and none for room.
 func (m *model) sweep() {
 	before := m.counted
 	m.c.sweep()
 	for key, e := range m.want {
-		if e.isOver(m.clock.now) {
+		if e.isOver(m.clock.now.Truncate(time.Second)) {
 			m.t.Fatalf("%q stays at %v, and has expired at %v", key, m.clock.now, e.expires)
 		}
 	}

@@ -141,7 +141,7 @@ func (c *Cache) setTTL(s *shard, r pinned) {
 		next = c.clock.expires(ttl)
 	}
 	// No-op if a Touch has set another expiry meanwhile.
-	if r.it.expires.CompareAndSwap(expires, next) && next < expires && next != 0 {
+	if r.it.expires.CompareAndSwap(expires, next) && c.clock.isSooner(next, expires) {
 		s.expectSooner(r, next)
 	}
 }

@@ -123,8 +123,8 @@ func (s *shard) expirePart(n uint32, part int, now uint32, most *int) bool {
 			expires := it.expires.Load()
 			switch {
 			case expires == 0 || expires == handled:
-			case expires > now || s.segs.place(n, offset) == s.held:
-				due = earlier(due, expires)
+			case s.c.clock.secondOf(expires) > now || s.segs.place(n, offset) == s.held:
+				due = earlier(due, s.c.clock.secondOf(expires))
 			case !it.expires.CompareAndSwap(expires, handled): // a read has changed it
 				continue
 			default:

@@ -83,7 +83,7 @@ type write struct {
 	h       uint64 // the hash of key
 	key     []byte
 	e       *Entry
-	expires uint32 // the second at which the entry expires, or 0 for never
+	expires uint32 // the second or tick at which the entry expires, or 0 for never
 	due     uint32 // the second from which GetOrLoad loads it anew, with Options.RefreshAfter
 	shape   shape  // of the item, without a version
 	asks    bool   // Options.Expiry gives the TTL
@@ -97,7 +97,7 @@ type write struct {
 func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
 	w := write{h: h, key: key, e: e, expires: expires, shape: c.shapeOf(e.Flags)}
 	if c.options.RefreshAfter > 0 {
-		w.due = c.clock.expires(c.options.RefreshAfter)
+		w.due = c.clock.secondAfter(c.clock.shortened(c.options.RefreshAfter))
 	}
 	return w
 }

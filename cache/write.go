@@ -20,7 +20,8 @@ func (c *Cache) Set(key, value []byte) error {
 	return err
 }
 
-// SetTTL is Set with the entry's own TTL. With 0 the entry stays until there is no room.
+// SetTTL is Set with the entry's own TTL, which is rounded up as [Entry].TTL says. With 0 the entry
+// stays until there is no room.
 func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	c.base.MustBeOpen(&kind, "SetTTL")
 	_, err := c.put(key, &Entry{Value: value, TTL: ttl}, false)
@@ -143,7 +144,7 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	return found
 }
 
-// touch makes an entry expire at the given second, and counts a hit.
+// touch gives an entry another expiry, and counts a hit.
 func (s *shard) touch(old pinned, expires uint32) {
 	n, offset := s.segs.split(old.w.place())
 	old.it.expires.Store(expires)
