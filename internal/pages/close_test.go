@@ -73,6 +73,22 @@ func TestMemoryThatCloseCouldNotReturnCountsForTheNextHeap(t *testing.T) {
 	h.check(t)
 }
 
+// A Free may hold runs that it took from a cache, and return them after a Close beside it.
+func TestRunsComeBackAfterClose(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100<<10)
+	s := SpanAt(addrOf(b))
+	if !s.Claim(addrOf(b), uintptr(len(b))) {
+		t.Fatal("the block is not live")
+	}
+	h.Close()
+	h.pages.FreeRuns(s.Addr())
+	h.pages.FreeRun(s)
+	if st := h.Stats(); st.Committed != 0 || st.Allocated != 0 {
+		t.Errorf("after Close: %+v", st)
+	}
+}
+
 // A stale span of a closed heap reads zero, without a fault.
 func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
 	if !vm.HolesReadZero {

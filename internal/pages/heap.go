@@ -189,10 +189,11 @@ func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 }
 
 // FreeRun takes back a run of blocks, or of a claimed large block. The run keeps its memory
-// until a purge, except that a separate run is discarded at once; with WholePages every run is.
+// until a purge, except that a separate run is discarded at once; with WholePages every run is. After
+// Close it is a no-op: Close has taken all runs back.
 func (p *Heap) FreeRun(s *Span) {
 	p.mu.Lock()
-	kept := p.release(s)
+	kept := p.Closed.Load() || p.release(s)
 	p.mu.Unlock()
 	p.released(s, kept)
 }
@@ -203,7 +204,7 @@ func (p *Heap) FreeRuns(at uintptr) {
 		return
 	}
 	p.mu.Lock()
-	for at != 0 {
+	for at != 0 && !p.Closed.Load() {
 		s := SpanPtr(at)
 		at = s.Next
 		if !p.release(s) {
