@@ -43,6 +43,7 @@ type want struct {
 	size    int    // without a version
 	seconds uint32 // its TTL
 	main    bool   // its queue
+	kept    bool   // it is not evicted
 	before  uint64 // the item's version must be above it
 }
 
@@ -63,7 +64,8 @@ func (s *shard) allotAvailable(w *want) (at spot, ok bool) {
 	return s.allotIn(n, w), true
 }
 
-// allotNew is allotAvailable in a new segment. It prefers a spare segment that loses few bytes more.
+// allotNew is allotAvailable in a new segment. It prefers a spare segment that loses few bytes
+// more.
 func (s *shard) allotNew(w *want, f fitted) (at spot, ok bool) {
 	n := s.takeFitting(w.size, f)
 	if n == 0 {
@@ -110,8 +112,8 @@ type fitted struct {
 // fit returns the segment to begin for an item, of at most the given bytes if the item fits there.
 // An item larger than segmentBytes may be alone in its segment. Else the segment has at least half
 // of segmentBytes, and at most runBytes. If sizes are alike, it has room for a whole number of such
-// items. Else it has segmentBytes times 1, 2, 4 or 8, so that it can replace any other segment of its
-// size. Of all these fit chooses the one with the highest score. An item that is alone is never
+// items. Else it has segmentBytes times 1, 2, 4 or 8, so that it can replace any other segment of
+// its size. Of all these fit chooses the one with the highest score. An item that is alone is never
 // copied. So it may lose up to aloneBonus more.
 func (s *shard) fit(size, most int) (f fitted) {
 	c := s.c
@@ -170,7 +172,7 @@ func (s *shard) mixes(size int) {
 	s.last = size
 }
 
-// openFor returns the open segment of an item's size, queue and TTL class; 0 is none.
+// openFor returns the open segment of an item's size, queue and class; 0 is none.
 func (s *shard) openFor(w *want) *uint32 {
 	row := 0
 	if w.main {
@@ -179,7 +181,7 @@ func (s *shard) openFor(w *want) *uint32 {
 	if s.c.isLarge(w.size) {
 		row += 2
 	}
-	return &s.open[row][classOf(w.seconds)]
+	return &s.open[row][classFor(w.seconds, w.kept)]
 }
 
 // ownVersion returns versioned if an item at a position needs a version of its own, else 0.
@@ -198,7 +200,7 @@ func (s *shard) begin(n uint32, w *want, alone bool) {
 	g.age = s.nextAge()
 	s.age = g.age
 	g.state, g.main, g.alone, g.turn = sealed, w.main, alone, s.age
-	g.class, g.expiry = uint8(classOf(w.seconds)), expiry{}
+	g.class, g.expiry = classFor(w.seconds, w.kept), expiry{}
 	if !alone {
 		s.begun = int(g.bytes)
 		s.age += s.agesOf(s.begun) - uint64(len(s.c.shards))
@@ -226,10 +228,14 @@ func (s *shard) seal(n uint32) {
 	}
 }
 
-// sealAll seals all open segments, and reports whether there were any.
-func (s *shard) sealAll() (any bool) {
+// sealAll seals all open segments. It leaves out those of kept items unless kept is set. It reports
+// whether there were any.
+func (s *shard) sealAll(kept bool) (any bool) {
 	for queue := range s.open {
 		for class, n := range s.open[queue] {
+			if class >= classes && !kept {
+				continue
+			}
 			s.open[queue][class] = 0
 			s.seal(n)
 			any = any || n != 0

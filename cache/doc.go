@@ -24,8 +24,9 @@
 // Entries, index and bookkeeping together never take more than MaxBytes. When a new entry needs
 // room, the cache first drops expired entries. Then it evicts rarely read ones by S3-FIFO: an entry
 // that was read twice is kept longer. A Set fails only if the entry is too large (see
-// [ErrTooLarge]), if readers hold nearly all of the cache, or if the parent refuses memory and
-// evicting does not help: a shard has none yet, or a large entry needs a block of its own.
+// [ErrTooLarge]), if kept entries or readers hold nearly all of the cache, or if the parent refuses
+// memory and evicting does not help: a shard has none yet, or a large entry needs a block of its
+// own.
 //
 // Entries leave within a second of the end of their TTL. A timer runs for this, but only while there
 // are entries with a TTL. When most entries are deleted or have expired, the cache gives their

@@ -36,6 +36,12 @@ type EntryOf[V any] struct {
 	Read bool
 	Idle time.Duration
 
+	// Kept says that the entry is not evicted to make room. It goes when it expires, when a call
+	// replaces or deletes it, and if Resize or the budget makes the cache too small for it. If kept
+	// entries leave no room for another, the Set of that one fails with an error that matches
+	// [freehold.ErrOutOfMemory]. Options.KeepAll keeps all entries.
+	Kept bool
+
 	// Each state of a key has a higher Version than the state before, and none has 0. This holds
 	// even if the key was deleted or evicted meanwhile, after Clear, and in the next process. That
 	// process must restore a snapshot, or begin later by the system's clock. Version may also grow
@@ -86,5 +92,5 @@ const (
 
 // withValue returns e with another value.
 func withValue[V, W any](e *EntryOf[V], v W) EntryOf[W] {
-	return EntryOf[W]{v, e.Flags, e.TTL, e.Read, e.Idle, e.Version}
+	return EntryOf[W]{v, e.Flags, e.TTL, e.Read, e.Idle, e.Kept, e.Version}
 }

@@ -88,6 +88,21 @@ func ExampleOptions_expiry() {
 	// picture 1 24h0m0s
 }
 
+// An entry that stays while others are evicted.
+func ExampleEntryOf_kept() {
+	c := cache.New(freehold.Pages(), &cache.Options{MaxBytes: cache.MinBytes})
+	defer c.Close()
+
+	c.Put([]byte("config"), cache.Entry{Value: []byte("blue"), Kept: true})
+	for i := range 10_000 {
+		c.Set(fmt.Append(nil, i), make([]byte, 1000))
+	}
+	b, _ := c.Get(nil, []byte("config"))
+	_, ok := c.Get(nil, []byte("0"))
+	fmt.Printf("%s %t\n", b, ok)
+	// Output: blue false
+}
+
 func ExampleOf_GetOrLoadMany() {
 	names := cache.NewOf(freehold.Pages(), &cache.OfOptions[int, string]{
 		Options: cache.Options{MaxBytes: 64 << 20, Negative: time.Minute},

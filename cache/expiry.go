@@ -29,6 +29,15 @@ func classOf(seconds uint32) int {
 	return classes - 1
 }
 
+// classFor returns the class of an item by its TTL. Kept items have higher classes than all others.
+func classFor(seconds uint32, kept bool) uint8 {
+	class := classOf(seconds)
+	if kept {
+		class += classes
+	}
+	return uint8(class)
+}
+
 // handled is the expiry of an item that a sweep has dropped, or has found without a slot. Items
 // that are stored expire later.
 const handled = 1

@@ -164,7 +164,7 @@ func TestSweepWithoutMemory(t *testing.T) {
 			c.Delete(fmt.Append(nil, i))
 		}
 	}
-	for s.sealAll(); len(s.spares) > 0; {
+	for s.sealAll(true); len(s.spares) > 0; {
 		s.releaseSpare()
 	}
 	before, limit := c.Stats(), s.limit

@@ -4,8 +4,9 @@
 //	others:            join --> wait ----------------------------> the first one's result
 //	entry is due:      its value is returned; join --> a goroutine loads, stores and leaves
 //
-// A call with many keys joins all that it misses, loads those that it is first for at once, and then
-// waits for the others. It has left all its own loads by then, so no two calls wait for each other.
+// A call with many keys joins all that it misses, loads those that it is first for at once, and
+// then waits for the others. It has left all its own loads by then, so no two calls wait for each
+// other.
 
 package cache
 
@@ -20,7 +21,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// retrySeconds is the time after which an entry is due again if loading it anew fails or takes long.
+// retrySeconds is the time after which an entry is due again if loading it anew fails or takes
+// long.
 const retrySeconds = 1
 
 // GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that
@@ -30,21 +32,20 @@ const retrySeconds = 1
 //
 // An error of load is returned to all waiting goroutines. The cache does not remember it, with one
 // exception: if the error matches [ErrNotFound], GetOrLoad returns ErrNotFound without a load for
-// the TTL of the Entry that came with it, or for Options.Negative. If the ctx of a waiting goroutine
-// is done, GetOrLoad returns its error to that goroutine. If the ctx of the loading one is done,
-// another one loads. If the key is written or deleted during a load, the result is returned to the
-// goroutines that waited already, and not stored. Later calls load again.
+// the TTL of the Entry that came with it, or for Options.Negative. If the ctx of a waiting
+// goroutine is done, GetOrLoad returns its error to that goroutine. If the ctx of the loading one
+// is done, another one loads. If the key is written or deleted during a load, the result is
+// returned to the goroutines that waited already, and not stored. Later calls load again.
 //
-// load runs in the goroutine of one caller, with its ctx, and without a lock. It may call any method
-// but Close. A load that asks for its own key waits for itself. A load that ends after Close is not
-// stored. If load panics, that caller panics,
-// and the others load again.
+// load runs in the goroutine of one caller, with its ctx, and without a lock. It may call any
+// method but Close. A load that asks for its own key waits for itself. A load that ends after Close
+// is not stored. If load panics, that caller panics, and the others load again.
 //
-// With Options.RefreshAfter, GetOrLoad returns an older value at once, and calls load in a goroutine
-// of the cache, once for all callers. Its ctx has the values of the caller's ctx, and not its
-// deadline. Close cancels it and waits. If load fails, the old value stays, and the first call after
-// a second tries again. If the error matches ErrNotFound, the old value is deleted. A panic of load
-// ends the program there.
+// With Options.RefreshAfter, GetOrLoad returns an older value at once, and calls load in a
+// goroutine of the cache, once for all callers. Its ctx has the values of the caller's ctx, and not
+// its deadline. Close cancels it and waits. If load fails, the old value stays, and the first call
+// after a second tries again. If the error matches ErrNotFound, the old value is deleted. A panic
+// of load ends the program there.
 func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	c.base.MustBeOpen(&kind, "GetOrLoad")
 	dst, ok := c.Get(dst, key)
@@ -149,8 +150,8 @@ func loadOne(load func(ctx context.Context) (Entry, error)) loadFunc {
 }
 
 // get uses the entry of key i, whose hash is h. If there is none, get adds the key to missing. If
-// the entry is due, get adds the key to due. It returns ErrNotFound if the cache remembers that there
-// is no value.
+// the entry is due, get adds the key to due. It returns ErrNotFound if the cache remembers that
+// there is no value.
 func (ld *loader) get(h uint64, i int, key []byte) error {
 	switch err := ld.c.lookUp(ld.call, h, key, func(e Entry) error { return ld.use(i, e) }, true); {
 	case err == errMissing:
@@ -307,8 +308,8 @@ func (c *Cache) join(todo []wanted) (mine, others []wanted) {
 	return mine, others
 }
 
-// loadJoined loads the keys of mine for which is returns true, stores the results, and calls got with
-// each. Then it ends the waits of other goroutines for all of mine.
+// loadJoined loads the keys of mine for which is returns true, stores the results, and calls got
+// with each. Then it ends the waits of other goroutines for all of mine.
 func (ld *loader) loadJoined(ctx context.Context, mine []wanted, is func(w *wanted) bool, got func(w *wanted)) {
 	c := ld.c
 	defer func() {

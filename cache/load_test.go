@@ -255,8 +255,8 @@ func TestTTLOfTheOptions(t *testing.T) {
 	}
 }
 
-// TestExpiry: Options.Expiry gives the TTL of entries that are stored without one, and those that are
-// read, in types and by every call. Model tests do more.
+// TestExpiry: Options.Expiry gives the TTL of entries that are stored without one, and those that
+// are read, in types and by every call. Model tests do more.
 func TestExpiry(t *testing.T) {
 	var asked []string
 	c := newOf(t, &OfOptions[string, string]{Values: formats(1), Expiry: func(k string, e EntryOf[string], read bool) time.Duration {

@@ -20,7 +20,8 @@ type model struct {
 	clock   *fakeTime
 	want    map[string]modelEntry
 	scale   int   // of values
-	fails   bool  // the parent may refuse
+	fails   bool  // the parent may refuse, or kept entries leave no room
+	keeps   bool  // some entries are Kept
 	expiry  bool  // Options.Expiry is expiryOfModel
 	counted Stats // the counters that the calls should have led to
 
@@ -33,6 +34,7 @@ type modelEntry struct {
 	flags   uint64
 	expires time.Duration // on the clock; 0 is never
 	inTicks bool          // expires is a tick
+	kept    bool
 }
 
 func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
@@ -98,6 +100,9 @@ func (m *model) evicted(key []byte, e Entry, why Reason) {
 	if !ok || want.value != string(e.Value) || want.flags != e.Flags || want.expires == 0 && e.TTL != 0 {
 		m.t.Fatalf("%q dropped with %d bytes, %+v (%v): the model has it: %t, %d bytes", key, len(e.Value), e, why, ok, len(want.value))
 	}
+	if want.kept && why == Room {
+		m.t.Fatalf("%q is evicted", key)
+	}
 	if isOver := want.isOver(m.clock.now); isOver != (why == Expired) {
 		m.t.Fatalf("%q dropped: %v, but it has expired: %t", key, why, isOver)
 	}
@@ -154,6 +159,7 @@ func (m *model) step(op byte, arg, more int) {
 	if more%8 == 0 {
 		e.TTL = time.Duration(1+arg%300) * time.Second / time.Duration(1+arg%7)
 	}
+	e.Kept = m.keeps && more%4 == 1
 	if more == 255 {
 		e.Value = make([]byte, arg%(m.c.MaxEntry()-len(key)))
 	}
@@ -228,7 +234,7 @@ func (m *model) stored(key string, e Entry, done, right, keeps bool) {
 		m.t.Fatalf("%q: stored is %t", key, done)
 	}
 	if done {
-		w, left := modelEntry{value: string(e.Value), flags: e.Flags}, m.left(key)
+		w, left := modelEntry{value: string(e.Value), flags: e.Flags, kept: e.Kept || m.c.options.KeepAll}, m.left(key)
 		w.expires, w.inTicks = m.expires(e.TTL)
 		if m.expiry && e.TTL == 0 && !keeps {
 			if left > 0 {
@@ -317,7 +323,7 @@ func (m *model) get(key string) {
 	m.read(key, had)
 	want = m.want[key]
 	found := m.c.View([]byte(key), func(e Entry) {
-		if string(e.Value) != want.value || e.Flags != want.flags {
+		if string(e.Value) != want.value || e.Flags != want.flags || e.Kept != want.kept {
 			m.t.Fatalf("View(%q) has %d bytes, flags %x; want %d, %x", key, len(e.Value), e.Flags, len(want.value), want.flags)
 		}
 		left := m.left(key)
@@ -415,6 +421,25 @@ func TestProgramsWithoutMemory(t *testing.T) {
 				m.fails = true
 				defer m.c.Close()
 				m.run(program(uint64(n), 500))
+			})
+		}
+	}
+}
+
+// TestProgramsThatKeep: kept entries are not evicted. Other calls fail if there is no room.
+func TestProgramsThatKeep(t *testing.T) {
+	for _, size := range []int{MinBytes, 9 << 20} {
+		for _, all := range []bool{false, true} {
+			t.Run(fmt.Sprint(size, " all ", all), func(t *testing.T) {
+				m := newModel(t, alloctest.New(t), Options{MaxBytes: size, KeepAll: all})
+				m.fails, m.keeps = true, true
+				defer m.c.Close()
+				steps := 60_000
+				if testing.Short() {
+					steps = 6_000
+				}
+				m.run(program(uint64(size), steps))
+				t.Logf("%+v", m.c.Stats())
 			})
 		}
 	}

@@ -23,10 +23,10 @@ import (
 )
 
 // Of is a cache of keys and values of Go types. It embeds a [Cache], and so has its calls without a
-// key, such as Resize, Snapshot and Stats. A call with a key does what Cache's call of the same name
-// does, and also returns the errors of the codecs. Its values are decoded copies, which the caller
-// may keep. An entry whose value cannot be decoded counts as missing, and Stats counts a read of it
-// in Misses and in Undecodable. A key that cannot be encoded has no entry.
+// key, such as Resize, Snapshot and Stats. A call with a key does what Cache's call of the same
+// name does, and also returns the errors of the codecs. Its values are decoded copies, which the
+// caller may keep. An entry whose value cannot be decoded counts as missing, and Stats counts a
+// read of it in Misses and in Undecodable. A key that cannot be encoded has no entry.
 //
 // Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic, except Len,
 // Stats and Close.
@@ -44,8 +44,8 @@ type OfOptions[K comparable, V any] struct {
 	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers.
 	// Keys of the last kind have neither padding nor floats: two keys must be equal exactly if
 	// their bytes are. NewOf panics for other types, and for a Codec without Append, or without
-	// Decode in Values. All, Hottest, Coldest, OnEvict and Expiry decode keys: they panic, and NewOf does, if Keys
-	// has no Decode.
+	// Decode in Values. All, Hottest, Coldest, OnEvict and Expiry decode keys: they panic, and
+	// NewOf does, if Keys has no Decode.
 	Keys   *Codec[K]
 	Values *Codec[V]
 
@@ -54,8 +54,8 @@ type OfOptions[K comparable, V any] struct {
 	OnEvict func(k K, e EntryOf[V], why Reason)
 
 	// Expiry is Options.Expiry with types. It decodes the key and the value of each entry that is
-	// stored or read. For an entry that cannot be decoded it is not called, and e.TTL is kept. NewOf
-	// panics if both are set, or if Keys has no Decode.
+	// stored or read. For an entry that cannot be decoded it is not called, and e.TTL is kept.
+	// NewOf panics if both are set, or if Keys has no Decode.
 	Expiry func(k K, e EntryOf[V], read bool) time.Duration
 }
 
@@ -147,8 +147,8 @@ func (c *Of[K, V]) GetMany(keys []K, f func(i int, e EntryOf[V])) {
 	})
 }
 
-// eachKey calls f with the index of each key, its hash and its bytes, or the error of the codec. Keys
-// are prefetched in batches.
+// eachKey calls f with the index of each key, its hash and its bytes, or the error of the codec.
+// Keys are prefetched in batches.
 func (c *Of[K, V]) eachKey(keys []K, f func(i int, h uint64, key []byte, err error)) {
 	buffer := c.buffers.Get().(*[]byte)
 	defer c.buffers.Put(buffer)
@@ -226,8 +226,8 @@ func (c *Of[K, V]) Put(k K, e EntryOf[V]) (version uint64, err error) {
 	return c.write("Put", k, e, c.Cache.Put)
 }
 
-// Add stores e if k has no entry, and reports whether it did. An entry that cannot be decoded stays:
-// Update replaces it.
+// Add stores e if k has no entry, and reports whether it did. An entry that cannot be decoded
+// stays: Update replaces it.
 func (c *Of[K, V]) Add(k K, e EntryOf[V]) (added bool, err error) {
 	return c.writeIf("Add", k, e, c.Cache.Add)
 }
@@ -307,7 +307,8 @@ func (c *Of[K, V]) Touch(k K, ttl time.Duration) (found bool) {
 	return c.onKey("Touch", k, func(key []byte) bool { return c.Cache.Touch(key, ttl) })
 }
 
-// Delete deletes the entry of k, and reports whether there was one, also one that cannot be decoded.
+// Delete deletes the entry of k, and reports whether there was one, also one that cannot be
+// decoded.
 func (c *Of[K, V]) Delete(k K) (found bool) { return c.onKey("Delete", k, c.Cache.Delete) }
 
 func (c *Of[K, V]) onKey(call string, k K, f func(key []byte) bool) (done bool) {
@@ -337,9 +338,10 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Con
 	return got.Value, err
 }
 
-// GetOrLoadMany calls f with the index of each key and its entry, in no order. It calls load for the
-// keys without an entry: see [Cache.GetOrLoadMany]. If a key cannot be encoded, or a loaded value
-// cannot be encoded and decoded, GetOrLoadMany returns the error once f was called for the others.
+// GetOrLoadMany calls f with the index of each key and its entry, in no order. It calls load for
+// the keys without an entry: see [Cache.GetOrLoadMany]. If a key cannot be encoded, or a loaded
+// value cannot be encoded and decoded, GetOrLoadMany returns the error once f was called for the
+// others.
 func (c *Of[K, V]) GetOrLoadMany(ctx context.Context, keys []K, load func(ctx context.Context, missing []K) (map[K]EntryOf[V], error), f func(i int, e EntryOf[V])) error {
 	c.base.MustBeOpen(&ofKind, "GetOrLoadMany")
 	keys = slices.Clone(keys) // load may run when GetOrLoadMany has returned

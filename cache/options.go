@@ -37,11 +37,12 @@ type Options struct {
 	// TTL.
 	Sliding bool
 
-	// Expiry, unless it is nil, gives each entry a TTL, in place of TTL and Sliding. It panics to set
-	// both. Expiry is called with an entry that is to be stored without a TTL of its own, and with
-	// an entry that expires after each read of it, with read set. e.TTL is the time left: of the entry
-	// that is read or replaced, or 0 if there is none. The entry gets the TTL that Expiry returns. It
-	// expires when it would have if that is e.TTL, never if it is 0, and at once if it is negative.
+	// Expiry, unless it is nil, gives each entry a TTL, in place of TTL and Sliding. It panics to
+	// set both. Expiry is called with an entry that is to be stored without a TTL of its own, and
+	// with an entry that expires after each read of it, with read set. e.TTL is the time left: of
+	// the entry that is read or replaced, or 0 if there is none. The entry gets the TTL that Expiry
+	// returns. It expires when it would have if that is e.TTL, never if it is 0, and at once if it
+	// is negative.
 	//
 	// Key and value are the cache's own memory: Expiry must neither change nor keep them. Before an
 	// entry is stored, Expiry runs under the lock of a shard, and calls of the cache from it
@@ -56,21 +57,26 @@ type Options struct {
 	// that came with the error has a TTL. 0 means not at all. Less than 0 panics.
 	Negative time.Duration
 
-	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry anew. They return
-	// the old value meanwhile: see [Cache.GetOrLoad]. The age counts from the call that stored the
-	// entry or changed its flags, or from Restore. It is rounded up to a second, and Jitter shortens
-	// it as a TTL. An entry that expires earlier is not loaded anew before. RefreshAfter takes 4
-	// bytes an entry. 0 means never, and less than 0 panics.
+	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry anew. They
+	// return the old value meanwhile: see [Cache.GetOrLoad]. The age counts from the call that
+	// stored the entry or changed its flags, or from Restore. It is rounded up to a second, and
+	// Jitter shortens it as a TTL. An entry that expires earlier is not loaded anew before.
+	// RefreshAfter takes 4 bytes an entry. 0 means never, and less than 0 panics.
 	RefreshAfter time.Duration
 
 	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That
 	// takes 4 bytes an entry. Each read writes to the entry's memory, at most once a second.
 	Access bool
 
-	// Favor says which entries are worth their memory if their sizes differ. The default, Hits, keeps
-	// more of the small ones. ByteHits keeps more of the large ones. If all entries have about the
-	// same size, it changes nothing.
+	// Favor says which entries are worth their memory if their sizes differ. The default, Hits,
+	// keeps more of the small ones. ByteHits keeps more of the large ones. If all entries have
+	// about the same size, it changes nothing.
 	Favor Favor
+
+	// KeepAll makes all entries Entry.Kept: the cache evicts nothing. Once it is full, calls that
+	// store fail until entries expire or are deleted. It is full while more than about 93% of its
+	// items are live.
+	KeepAll bool
 
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
 	// an entry that a call replaces, deletes or clears. Key and value are the cache's own memory:

@@ -36,12 +36,19 @@ func (s *shard) unpin(r pinned) {
 // accessTime.
 func (s *shard) entryOf(r pinned, now uint32) (e Entry) {
 	e.Value, e.Flags, e.Version = r.it.value(), r.it.flags(), s.version(r.w, r.it)
+	e.Kept = s.isKept(r.w)
 	e.TTL = s.c.clock.left(r.it.expires.Load())
 	if at := r.it.access(); at != nil {
 		a := at.Load()
 		e.Read, e.Idle = a&wasRead != 0, time.Duration(now-min(a&^wasRead, now))*time.Second
 	}
 	return e
+}
+
+// isKept reports whether the item of a slot is not evicted.
+func (s *shard) isKept(w slot) bool {
+	n, _ := s.segs.split(w.place())
+	return s.segs.at(n).isKept()
 }
 
 // accessTime returns the current second, or 0 if Options.Access is not set.

@@ -10,18 +10,18 @@
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
-// are dead, the segment with the most garbage is emptied instead, and all its live items
-// stay.
+// are dead, the segment with the most garbage is emptied instead, and all its live items stay. Kept
+// items have segments of their own in no queue, which are emptied only then.
 //
-// New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over more
-// keys than there is room for finds the first of them again, and not the last.
+// New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over
+// more keys than there is room for finds the first of them again, and not the last.
 //
 // The limit for ghosts keeps items in main long enough to be hit. Without it, each key of such a
 // loop would replace one that is about to be read.
 //
 // Hits are compared a byte. An item's weight is half the binary logarithm of its size divided by
-// the mean size of new items. It is added to the hits that the item needs. The weight of a light item
-// is negative. Such an item has one hit for each unit below 0 when it goes to main.
+// the mean size of new items. It is added to the hits that the item needs. The weight of a light
+// item is negative. Such an item has one hit for each unit below 0 when it goes to main.
 //
 // A ghost is 12 bits of the hash of a key that was evicted from the small queue. The ghost queue is
 // spread over the buckets of the index. Each bucket has up to five ghosts, in its note:
@@ -72,6 +72,8 @@ const (
 	ghostPrice = 4   // new keys for each ghost that goes to main
 	mostCredit = 200 // new keys
 
+	keptRank = 1 << (hitsBits + 1)
+
 	meanItems = 2048 // new items whose mean size is measured, a power of two
 )
 
@@ -98,6 +100,7 @@ type rule struct {
 type victims struct {
 	small, main, dirtiest uint32
 	smallBytes, mainBytes int
+	keptBytes             int
 	garbage, most         int // garbage of all segments, and of dirtiest
 }
 
@@ -123,8 +126,14 @@ func (s *shard) admit(w *write, old pinned, size int) (main bool, hits int) {
 	return true, p.bonus(size)
 }
 
-// rankOf returns the queue and the hits of slot w, for a snapshot.
-func rankOf(w slot) uint16 { return uint16(w & (mainBit | hitsMask) >> placeBits) }
+// rankOf returns the queue and the hits of slot w, and whether its item is kept, for a snapshot.
+func rankOf(w slot, isKept bool) uint16 {
+	rank := uint16(w & (mainBit | hitsMask) >> placeBits)
+	if isKept {
+		rank |= keptRank
+	}
+	return rank
+}
 
 // readmit returns the queue and the hits of an item of a snapshot.
 func (s *shard) readmit(rank uint16, size int) (main bool, hits int) {
@@ -182,7 +191,10 @@ func (s *shard) victim(round int) (n uint32, r rule) {
 	small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
 	more := max(round-patience, 0)
 	switch {
-	case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes)*garbagePercent:
+	case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes+v.keptBytes)*garbagePercent:
+		if s.segs.at(v.dirtiest).isKept() {
+			return v.dirtiest, rule{leaves: true}
+		}
 		return v.dirtiest, rule{needs: more * maxHits}
 	case v.small != 0 && (small || v.main == 0):
 		return v.small, rule{needs: promoteHits + more, promotes: true, weighs: true}
@@ -199,10 +211,16 @@ func (s *shard) victims() (v victims) {
 			return
 		}
 		garbage := g.garbage()
+		if g.isKept() && int(g.live) > s.available() {
+			garbage = 0 // there is no memory for copies
+		}
 		v.garbage += garbage
-		if g.main {
+		switch {
+		case g.isKept():
+			v.keptBytes += int(g.used)
+		case g.main:
 			v.mainBytes += int(g.used)
-		} else {
+		default:
 			v.smallBytes += int(g.used)
 		}
 		if g.state == open {
@@ -212,6 +230,7 @@ func (s *shard) victims() (v victims) {
 			v.dirtiest, v.most = n, garbage
 		}
 		switch {
+		case g.isKept():
 		case g.main && g.turn < oldestMain && !s.segs.isPinned(n):
 			v.main, oldestMain = n, g.turn
 		case !g.main && g.turn < oldestSmall && !s.segs.isPinned(n):
@@ -245,11 +264,12 @@ func (s *shard) evicted(w slot, h uint64) {
 	}
 }
 
-// worst returns the slot to evict from a full bucket: one with the fewest hits.
-func worst(b *cuckoo.Bucket) *atomic.Uint64 {
-	least := &b.Slots[0]
+// worst returns the slot to evict from a full bucket: one with the fewest hits, and not of a kept
+// item. It returns nil if all are kept.
+func worst(b *cuckoo.Bucket, isKept func(w slot) bool) (least *atomic.Uint64) {
 	for j := range b.Slots {
-		if slot(b.Slots[j].Load()).hits() < slot(least.Load()).hits() {
+		w := slot(b.Slots[j].Load())
+		if (least == nil || w.hits() < slot(least.Load()).hits()) && !isKept(w) {
 			least = &b.Slots[j]
 		}
 	}
@@ -259,8 +279,8 @@ func worst(b *cuckoo.Bucket) *atomic.Uint64 {
 // warmths is the number of values of warmth.
 const warmths = maxHits + promoteHits + 1
 
-// warmth returns a number that is higher for items that would stay longer, by queue and hits. An item
-// that is about to go to main has the warmth of one that has just come there.
+// warmth returns a number that is higher for items that would stay longer, by queue and hits. An
+// item that is about to go to main has the warmth of one that has just come there.
 func warmth(w slot) int {
 	if w.main() {
 		return w.hits() + promoteHits
@@ -284,9 +304,9 @@ func (s *shard) addGhost(h uint64) {
 	b.Note = old<<ghostShift | (b.Note<<ghostBits|ghostOf(h))&allGhosts
 }
 
-// ageGhosts moves the hand, unless the buckets have room for fewer ghosts than it leaves. A ghost is
-// forgotten when the hand passes it for the second time. So the hand passes all buckets three times
-// while two times ghostPercent of the items are evicted.
+// ageGhosts moves the hand, unless the buckets have room for fewer ghosts than it leaves. A ghost
+// is forgotten when the hand passes it for the second time. So the hand passes all buckets three
+// times while two times ghostPercent of the items are evicted.
 func (s *shard) ageGhosts() {
 	p, n := &s.policy, s.index.Buckets()
 	most := s.index.Len() * ghostPercent / 100

@@ -136,7 +136,7 @@ func (c *Cache) setTTL(s *shard, r pinned) {
 			return
 		}
 	}
-	next := c.clock.now() // at once
+	next := max(c.clock.now(), handled+1) // at once
 	if ttl >= 0 {
 		next = c.clock.expires(ttl)
 	}
@@ -209,8 +209,8 @@ func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 }
 
 // Hottest returns an iterator over the keys and entries, those first that the cache would keep
-// longest. The order follows from the queue of an entry and its last few reads. Many are equal, in no
-// order. All else is as for [Cache.All]. An entry that is read or written during the loop may be
+// longest. The order follows from the queue of an entry and its last few reads. Many are equal, in
+// no order. All else is as for [Cache.All]. An entry that is read or written during the loop may be
 // seen twice or not at all. The whole loop costs six times as much as All, beside the entries.
 func (c *Cache) Hottest() iter.Seq2[[]byte, Entry] {
 	return c.inOrder("Hottest", func(w slot) int { return warmths - 1 - warmth(w) }, warmths)
@@ -237,8 +237,8 @@ func (c *Cache) inOrder(call string, order func(w slot) int, n int) iter.Seq2[[]
 	}
 }
 
-// each calls f with the entries of a shard whose slots is returns true for, bucket by bucket, until f
-// returns false.
+// each calls f with the entries of a shard whose slots is returns true for, bucket by bucket, until
+// f returns false.
 func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
 	var held []pinned
 	defer func() {
@@ -263,8 +263,8 @@ func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
 	}
 }
 
-// holdBucket pins the items of bucket i whose slots is returns true for, and appends them to held. It
-// returns nil if i is beyond the last bucket.
+// holdBucket pins the items of bucket i whose slots is returns true for, and appends them to held.
+// It returns nil if i is beyond the last bucket.
 func (s *shard) holdBucket(held []pinned, i uint32, is func(w slot) bool) []pinned {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,8 +36,8 @@ func (s *shard) allot(w *want) (at spot, ok bool) {
 	}
 	s.refused = nil
 	for range 2 { // again if the parent refuses
-		if !s.makeRoom(f.bytes) {
-			return spot{}, false
+		if !s.makeRoom(f.bytes) || w.kept && s.available() < f.bytes+s.reserve() {
+			return spot{}, false // kept items leave the reserve, so that they can be copied
 		}
 		if n, _ = s.segmentFor(w, 0); n != 0 { // reclaiming has opened it, for copies
 			return s.allotIn(n, w), true
@@ -153,9 +153,10 @@ func (s *shard) reclaim(round int, why Reason) bool {
 	for {
 		if n, r := s.victim(round); n != 0 {
 			s.evacuate(n, r, why)
-			return true
+			g := s.segs.at(n)
+			return !g.isKept() || g.live == 0 // else there is no memory for copies
 		}
-		if !s.sealAll() {
+		if !s.sealAll(false) {
 			return false
 		}
 	}
@@ -223,7 +224,7 @@ func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	left := seconds(max(s.c.clock.left(it.expires.Load()), 0))
 	before := s.version(w, it)
 	// The copy may keep the version or take a higher one, so its position must be above before - 1.
-	to, ok := s.allotAvailable(&want{it.need(), left, main, before - 1})
+	to, ok := s.allotAvailable(&want{it.need(), left, main, g.isKept(), before - 1})
 	if !ok {
 		return false
 	}

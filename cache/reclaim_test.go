@@ -226,7 +226,7 @@ func TestLargeItemsTrim(t *testing.T) {
 	}
 }
 
-// TestWorst: worst returns the slot with the fewest hits.
+// TestWorst: worst returns the slot with the fewest hits whose item is not kept.
 func TestWorst(t *testing.T) {
 	for least := range cuckoo.Slots {
 		var b cuckoo.Bucket
@@ -234,8 +234,13 @@ func TestWorst(t *testing.T) {
 			b.Slots[j].Store(uint64(slotOf(1, place(j), false, 2)))
 		}
 		b.Slots[least].Store(uint64(slotOf(1, place(least), true, 1)))
-		if worst(&b) != &b.Slots[least] {
+		kept := func(w slot) bool { return w.hits() == 2 }
+		if none := func(slot) bool { return false }; worst(&b, none) != &b.Slots[least] || worst(&b, kept) != &b.Slots[least] {
 			t.Errorf("slot %d, which has fewest hits, stays", least)
+		}
+		fewest := func(w slot) bool { return w.hits() == 1 }
+		if at := worst(&b, fewest); at == nil || at == &b.Slots[least] || worst(&b, func(slot) bool { return true }) != nil {
+			t.Errorf("slot %d, whose item is kept, goes", least)
 		}
 	}
 }

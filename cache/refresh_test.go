@@ -29,8 +29,8 @@ func (r *refreshes) wait() {
 	}
 }
 
-// inBubble runs f with a cache of strings whose entries are due after 10 seconds, and expire after a
-// minute, in a bubble with a clock of its own.
+// inBubble runs f with a cache of strings whose entries are due after 10 seconds, and expire after
+// a minute, in a bubble with a clock of its own.
 func inBubble(t *testing.T, f func(t *testing.T, c *Of[string, string])) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newOf(t, &OfOptions[string, string]{Options: Options{TTL: time.Minute, RefreshAfter: 10 * time.Second}})
@@ -41,8 +41,8 @@ func inBubble(t *testing.T, f func(t *testing.T, c *Of[string, string])) {
 	})
 }
 
-// TestRefresh: while one goroutine loads an entry anew, all calls get the old value. Its context has
-// the values of the caller's, and does not end with it.
+// TestRefresh: while one goroutine loads an entry anew, all calls get the old value. Its context
+// has the values of the caller's, and does not end with it.
 func TestRefresh(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *Of[string, string]) {
 		began, calls := time.Now(), 0
@@ -167,8 +167,8 @@ func TestCloseDuringALoad(t *testing.T) {
 	}
 }
 
-// TestRefreshSurvivesMoves: an entry that is moved, marked or touched is due when it would have been,
-// or later.
+// TestRefreshSurvivesMoves: an entry that is moved, marked or touched is due when it would have
+// been, or later.
 func TestRefreshSurvivesMoves(t *testing.T) {
 	c := newCache(t, Options{RefreshAfter: time.Hour, Access: true})
 	clock := c.fake()
@@ -297,8 +297,8 @@ func TestGetOrLoadMany(t *testing.T) {
 	}
 }
 
-// TestManyAndOne: two calls that each load a key of the other's wait for each other's loads, and not
-// for ever. If one's context ends, the other loads what it left.
+// TestManyAndOne: two calls that each load a key of the other's wait for each other's loads, and
+// not for ever. If one's context ends, the other loads what it left.
 func TestManyAndOne(t *testing.T) {
 	for name, get := range many {
 		for _, cancels := range []bool{false, true} {

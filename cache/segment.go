@@ -75,9 +75,9 @@ const (
 	limbo
 )
 
-// A segment describes a block. The shard's lock guards it. Readers that hold a pin read addr and
-// age, which do not change while it is pinned. GetMany reads addr without a pin, only to prefetch,
-// so addr is stored atomically.
+// A segment describes a block. The shard's lock guards it. Readers that hold a pin read addr, age
+// and class, which do not change while it is pinned. GetMany reads addr without a pin, only to
+// prefetch, so addr is stored atomically.
 type segment struct {
 	addr  uintptr
 	age   uint64 // grows from each segment to the next; a part of versions
@@ -88,11 +88,14 @@ type segment struct {
 	state state
 	main  bool  // in the main queue, else in the small one
 	alone bool  // has one item, which stays where it is
-	class uint8 // of the TTLs of its items
+	class uint8 // of its items: see classFor
 	expiry
 }
 
 const _ = uint(descriptorBytes - unsafe.Sizeof(segment{}))
+
+// isKept reports whether the items of the segment are not evicted. No queue has it then.
+func (g *segment) isKept() bool { return g.class >= classes }
 
 // item returns the item at an offset.
 func (g *segment) item(offset uint32) *item { return (*item)(pointer(g.addr + uintptr(offset))) }

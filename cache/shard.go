@@ -37,29 +37,29 @@ type shard struct {
 	loads loads
 
 	mu      sync.Mutex
-	share   int                // of the bound
-	limit   int                // the share, plus borrowed bytes, minus lent bytes: see lend.go
-	pending int                // bytes of the limit for the huge entry that is about to be stored
-	trim    bool               // unlock trims the parent
-	used    int                // bytes from the parent
-	live    int                // the sum of the segments' live; Stats reads no segment
-	filled  int                // the sum of the segments' used
-	refused error              // the parent's last error; nil at the next request for memory
-	spares  []uint32           // segments without items
-	spare   int                // the bytes of spares
-	limbo   []uint32           // segments that were emptied while readers had them pinned
-	open    [4][classes]uint32 // by size and queue, and by TTL class; 0 is none: see openFor
-	due     uint32             // no item expires before that second; 0 is never
-	held    place              // the item there stays, even if it has expired; 0 is none
-	woken   bool               // a sweep in a second is to compact the shard
-	begun   int                // bytes of the newest segment for several items
-	last    int                // the size of the item that began the last segment, and
-	mixed   int                // how often it differed from the one before: see isMixed
-	number  uint64             // its index in the cache's shards
-	age     uint64             // of the newest segment
-	floor   uint64             // the highest version of items without a successor: see version.go
-	entry   Entry              // the argument of Update's function; here it costs no allocation
-	room    []byte             // for askExpiry
+	share   int                    // of the bound
+	limit   int                    // the share, plus borrowed bytes, minus lent bytes: see lend.go
+	pending int                    // bytes of the limit for the huge entry that is about to be stored
+	trim    bool                   // unlock trims the parent
+	used    int                    // bytes from the parent
+	live    int                    // the sum of the segments' live; Stats reads no segment
+	filled  int                    // the sum of the segments' used
+	refused error                  // the parent's last error; nil at the next request for memory
+	spares  []uint32               // segments without items
+	spare   int                    // the bytes of spares
+	limbo   []uint32               // segments that were emptied while readers had them pinned
+	open    [4][2 * classes]uint32 // by size and queue, and by class; 0 is none: see openFor
+	due     uint32                 // no item expires before that second; 0 is never
+	held    place                  // the item there stays, even if it has expired; 0 is none
+	woken   bool                   // a sweep in a second is to compact the shard
+	begun   int                    // bytes of the newest segment for several items
+	last    int                    // the size of the item that began the last segment, and
+	mixed   int                    // how often it differed from the one before: see isMixed
+	number  uint64                 // its index in the cache's shards
+	age     uint64                 // of the newest segment
+	floor   uint64                 // the highest version of items without a successor: see version.go
+	entry   Entry                  // the argument of Update's function; here it costs no allocation
+	room    []byte                 // for askExpiry
 	policy  policy
 	counts
 }
@@ -87,6 +87,7 @@ type write struct {
 	due     uint32 // the second from which GetOrLoad loads it anew, with Options.RefreshAfter
 	shape   shape  // of the item, without a version
 	asks    bool   // Options.Expiry gives the TTL
+	kept    bool   // the item is not evicted
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
 	restored bool     // by Restore: writes since it began win
@@ -95,7 +96,7 @@ type write struct {
 }
 
 func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
-	w := write{h: h, key: key, e: e, expires: expires, shape: c.shapeOf(e.Flags)}
+	w := write{h: h, key: key, e: e, expires: expires, shape: c.shapeOf(e.Flags), kept: e.Kept || c.options.KeepAll}
 	if c.options.RefreshAfter > 0 {
 		w.due = c.clock.secondAfter(c.clock.shortened(c.options.RefreshAfter))
 	}
@@ -135,7 +136,8 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	}
 	size := itemBytes(w.key, w.e, w.shape)
 	main, hits := s.admit(w, old, size)
-	need := want{size, seconds(w.e.TTL), main, before}
+	main = main || w.kept
+	need := want{size, seconds(w.e.TTL), main, w.kept, before}
 	at, ok := s.allotBeside(&need, old)
 	if !ok && s.isAlone(old) {
 		w.e.Value = bytes.Clone(w.e.Value) // it may be old's memory
@@ -155,8 +157,9 @@ func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	word := slotOf(tagOf(w.h), s.segs.place(at.n, at.offset), main, hits)
 	if old.at != nil {
 		s.replace(old, word)
-	} else {
-		s.link(word)
+	} else if !s.link(word) {
+		s.discard(word.place())
+		return 0, s.noMemory()
 	}
 	return s.version(word, it), nil
 }
@@ -233,14 +236,19 @@ func (s *shard) wake() {
 }
 
 // link inserts a slot. If its homes are full, link splits a bucket. If the index has no memory for
-// that, link drops the worst item of the first home.
-func (s *shard) link(w slot) {
+// that, link drops the worst item of the first home. It reports false if all items there are kept.
+func (s *shard) link(w slot) bool {
 	for !s.index.Insert(uint64(w)) {
 		if s.index.Split() {
 			continue
 		}
-		s.drop(worst(s.index.First(w.tag())), Room)
+		at := worst(s.index.First(w.tag()), s.isKept)
+		if at == nil {
+			return false
+		}
+		s.drop(at, Room)
 	}
+	return true
 }
 
 // growIndex makes the index large enough for one more slot, if there is memory for that.
@@ -285,7 +293,7 @@ func (s *shard) clear() {
 	s.index.Clear()
 	s.live = 0
 	s.wake()
-	s.sealAll()
+	s.sealAll(true)
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed {
 			g.live = 0
@@ -317,7 +325,7 @@ func (s *shard) resize(share int) {
 func (s *shard) shrink(limit int, why Reason) {
 	s.limit = limit
 	for round := 0; s.used-s.spare > limit; round++ {
-		if !s.reclaim(round, why) {
+		if !s.reclaim(round, why) && !(why == Shrunk && s.dropKept()) {
 			break
 		}
 	}
@@ -325,10 +333,22 @@ func (s *shard) shrink(limit int, why Reason) {
 	s.retireLimbo()
 }
 
+// dropKept drops the entries of a segment of kept ones. It reports whether there was one.
+func (s *shard) dropKept() (done bool) {
+	s.sealAll(true)
+	s.segs.each(func(n uint32, g *segment) {
+		if !done && g.isKept() && g.state == sealed && !s.segs.isPinned(n) {
+			s.evacuate(n, rule{needs: maxHits + 1}, Shrunk)
+			done = true
+		}
+	})
+	return done
+}
+
 // dropPages drops all entries, and returns their segments and then all pages to the parent. A
 // segment that is pinned stays, and then so do all pages.
 func (s *shard) dropPages() {
-	s.sealAll()
+	s.sealAll(true)
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed && !s.segs.isPinned(n) {
 			s.evacuate(n, rule{needs: maxHits + 1}, Shrunk) // no item stays
@@ -347,8 +367,12 @@ func (s *shard) dropPages() {
 }
 
 // shrinkIndex removes up to most buckets while few slots are used, and returns unused chunks to the
-// parent. It drops items whose slots find no place. It reports whether it has removed most buckets.
+// parent. It drops items whose slots find no place. So it does nothing if that may drop kept items
+// for another Reason than Shrunk. It reports whether it has removed most buckets.
 func (s *shard) shrinkIndex(most int, why Reason) bool {
+	if why != Shrunk && s.hasKept() {
+		return false
+	}
 	before := s.index.Buckets()
 	s.index.Shrink(most, func(w uint64) { s.dropItem(slot(w).place(), why) })
 	if n := s.index.Unused(); n > 0 {
@@ -357,6 +381,12 @@ func (s *shard) shrinkIndex(most int, why Reason) bool {
 		s.used -= n * s.c.segmentBytes
 	}
 	return int(before-s.index.Buckets()) == most
+}
+
+// hasKept reports whether the shard may have kept entries.
+func (s *shard) hasKept() (has bool) {
+	s.segs.each(func(_ uint32, g *segment) { has = has || g.isKept() && g.live > 0 })
+	return has
 }
 
 // isPinned reports whether a segment of the shard has readers.

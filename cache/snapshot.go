@@ -6,10 +6,10 @@
 //	block         highest version 8 B | entries
 //	entry         key's length 2 B | rank 2 B | value's length 4 B | flags 8 B | expires 8 B | key | value
 //
-// The rank has queue and hits of the entry, so that eviction goes on as before the restart. Numbers
-// are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
-// entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its content.
-// So a stream that was cut, even between two blocks, is detected.
+// The rank has queue and hits of the entry, and whether it is kept, so that eviction goes on as
+// before the restart. Numbers are little-endian, and times are seconds of Unix time, 0 for never.
+// The last block has no entries. A checksum is the CRC-32C of the number of the block (8 B), its
+// length and its content. So a stream that was cut, even between two blocks, is detected.
 //
 // The highest version is an upper bound of the cache's versions when the block is written. Restored
 // entries have higher ones. So no version from before a restart matches another state after it.
@@ -26,6 +26,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
@@ -66,7 +67,7 @@ func (c *Cache) Snapshot(w io.Writer) error {
 	out.write([]byte(c.options.Format))
 	for i := range c.shards {
 		c.shards[i].each(func(slot) bool { return true }, func(r pinned) bool {
-			out.add(r, &c.clock)
+			out.add(r, rankOf(r.w, c.shards[i].isKept(r.w)), &c.clock)
 			if len(out.block) >= blockBytes {
 				out.flush(c.highestVersion())
 			}
@@ -89,10 +90,10 @@ type blockWriter struct {
 }
 
 // add adds an entry to the block.
-func (b *blockWriter) add(r pinned, c *clock) {
+func (b *blockWriter) add(r pinned, rank uint16, c *clock) {
 	it := r.it
 	b.block = binary.LittleEndian.AppendUint16(b.block, it.keyBytes)
-	b.block = binary.LittleEndian.AppendUint16(b.block, rankOf(r.w))
+	b.block = binary.LittleEndian.AppendUint16(b.block, rank)
 	b.block = binary.LittleEndian.AppendUint32(b.block, it.valueBytes)
 	b.block = binary.LittleEndian.AppendUint64(b.block, it.flags())
 	b.block = binary.LittleEndian.AppendUint64(b.block, c.unix(it.expires.Load()))
@@ -125,9 +126,9 @@ func checksum(number uint64, block []byte) uint32 {
 }
 
 // Restore adds the entries of a snapshot that have not expired. If there is no room for all, the
-// cache evicts some. Restore leaves out entries that are larger than MaxEntry. Restored entries get
-// new versions, above all versions in the snapshot. Restore reads r up to the snapshot's end, and
-// not beyond.
+// cache evicts some, and leaves out kept ones. Restore leaves out entries larger than MaxEntry.
+// Restored entries get new versions, above all versions in the snapshot. Restore reads r up to the
+// snapshot's end, and not beyond.
 //
 // The cache may be in use meanwhile. A key that another call has written, deleted or cleared since
 // Restore began is not restored, and neither are a few keys whose hashes are like its. Restore takes
@@ -258,7 +259,7 @@ func (c *Cache) restoreBlock(b []byte) error {
 		if size > uint64(len(b)-entryHeadBytes) {
 			return ErrCorrupt
 		}
-		e := Entry{Flags: binary.LittleEndian.Uint64(b[8:])}
+		e := Entry{Flags: binary.LittleEndian.Uint64(b[8:]), Kept: rank&keptRank != 0}
 		expires, hasTime := c.clock.fromUnix(binary.LittleEndian.Uint64(b[16:]))
 		b = b[entryHeadBytes:]
 		key := b[:keyBytes]
@@ -269,7 +270,7 @@ func (c *Cache) restoreBlock(b []byte) error {
 		e.TTL = c.clock.left(expires)
 		w := c.newWrite(c.seed.Bytes(key), key, &e, expires)
 		w.restored, w.rank = true, rank
-		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) {
+		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) && !(w.kept && errors.Is(err, freehold.ErrOutOfMemory)) {
 			return err
 		}
 	}

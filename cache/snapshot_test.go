@@ -73,9 +73,9 @@ func TestSnapshotHasQueuesAndHits(t *testing.T) {
 	}
 	ranks := map[uint16]int{}
 	for k := range a.All() {
-		was := rankOf(a.found(k).w)
+		was := rankOf(a.found(k).w, false)
 		ranks[was]++
-		if is := rankOf(b.found(k).w); is != was {
+		if is := rankOf(b.found(k).w, false); is != was {
 			t.Fatalf("%s: rank %#b, want %#b", k, is, was)
 		}
 	}

@@ -226,8 +226,8 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 	return s.put(w, old)
 }
 
-// askExpiry gives a new entry the TTL of Options.Expiry. That function gets copies of key and value:
-// the caller's own would escape to the Go heap in each Set.
+// askExpiry gives a new entry the TTL of Options.Expiry. That function gets copies of key and
+// value: the caller's own would escape to the Go heap in each Set.
 func (s *shard) askExpiry(w *write, old pinned) {
 	c := s.c
 	room := append(append(s.room[:0], w.key...), w.e.Value...)
@@ -248,8 +248,8 @@ func (s *shard) askExpiry(w *write, old pinned) {
 
 const mostRoom = 64 << 10 // that a shard keeps for copies
 
-// withTTL gives an entry without a TTL the TTL of the options. It reports whether Options.Expiry is to
-// give it one instead, under the lock of the shard.
+// withTTL gives an entry without a TTL the TTL of the options. It reports whether Options.Expiry is
+// to give it one instead, under the lock of the shard.
 func (c *Cache) withTTL(e *Entry) (asks bool) {
 	if e.TTL != 0 {
 		return false
