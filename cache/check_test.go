@@ -93,6 +93,7 @@ type fakeTime struct {
 // fake replaces the cache's clock by a fakeTime.
 func (c *Cache) fake() *fakeTime {
 	f := &fakeTime{}
+	c.clock.coarse.Store(exact)
 	c.clock.since = func(time.Time) time.Duration {
 		if f.hook != nil {
 			if f.looks++; f.looks == f.at {

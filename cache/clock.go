@@ -15,21 +15,48 @@
 //	| 1 | tick since begin, modulo 2^31: 24 days |
 //
 // The tick that is meant is at most 12 days away from now, since sweeps drop expired items.
+//
+// # The coarse clock
+//
+// A call of the system's clock takes as long as a search of the index. So now loads the second from
+// coarse, which only the first call in each second sets, together with a timer:
+//
+//	coarse   0    --look--> asked | second --look--> second --timer--> 0
+//	              |----------------- second -----------------|--margin--|
+//
+// The timer fires margin before the second ends. From then on all calls look at the system's clock,
+// until the next second begins. So a timer that is late by less than half of margin does no harm. It
+// is later if the whole process was stopped. Reads may then find expired entries until the runtime
+// has run the timer, which it does first.
+//
+// No timer runs if there are no calls of now. Each second has its own timer, which is never stopped
+// or reset: outside of its testing/synctest bubble a timer allows neither. It does not fire once the
+// bubble has ended. So a clock that was made in a bubble has no coarse second, and a call from a
+// bubble sets none. A bubble begins in the year 2000.
 
 package cache
 
 import (
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
+)
+
+const (
+	margin        = time.Second / 16
+	asked  uint32 = 1 << 31        // in coarse: the bit of a second for which a timer is being set
+	exact  uint32 = math.MaxUint32 // in coarse: every call looks at the system's clock
 )
 
 // A clock counts seconds from firstSecond, so that 0 can mean never, and 1 handled: see expiry.go.
 type clock struct {
 	begin  time.Time
 	jitter float64
-	since  func(time.Time) time.Duration // time.Since, except in tests
-	wall   func() time.Time              // time.Now, except in tests
+	since  func(time.Time) time.Duration   // time.Since, except in tests
+	wall   func() time.Time                // time.Now, except in tests
+	after  func(d time.Duration, f func()) // time.AfterFunc, except in tests
+	coarse *atomic.Uint32                  // a timer may outlive the cache
 }
 
 const (
@@ -43,11 +70,44 @@ const (
 
 func clockOf(jitter float64) clock {
 	now := time.Now()
-	return clock{now.Add(-time.Duration(now.Nanosecond())), jitter, time.Since, time.Now}
+	c := clock{now.Add(-time.Duration(now.Nanosecond())), jitter, time.Since, time.Now, afterFunc, new(atomic.Uint32)}
+	if now.UnixNano() < versionEpoch { // in a bubble
+		c.coarse.Store(exact)
+	}
+	return c
 }
 
+func afterFunc(d time.Duration, f func()) { time.AfterFunc(d, f) }
+
 // now returns the current second.
-func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + firstSecond }
+func (c *clock) now() uint32 {
+	if s := c.coarse.Load(); s-1 < asked-1 {
+		return s
+	}
+	return c.look()
+}
+
+// look returns the current second by the system's clock. If the second has more than margin left,
+// look makes it coarse until then.
+func (c *clock) look() uint32 {
+	t := c.since(c.begin)
+	s := secondAt(t)
+	left := time.Second - t%time.Second - margin
+	if left > 0 && t >= 0 && c.coarse.CompareAndSwap(0, asked|s) {
+		coarse := c.coarse
+		c.after(left, func() {
+			if !coarse.CompareAndSwap(asked|s, 0) {
+				coarse.CompareAndSwap(s, 0)
+			}
+		})
+		if c.since(c.begin)-t < margin/4 { // else the timer was set late
+			c.coarse.CompareAndSwap(asked|s, s)
+		}
+	}
+	return s
+}
+
+func secondAt(t time.Duration) uint32 { return uint32(t/time.Second) + firstSecond }
 
 // expires returns the second or tick at which an entry that is stored now expires: the first one to
 // begin after ttl, which jitter shortens. It returns 0, for never, if ttl is 0.

@@ -3,8 +3,12 @@ package cache
 import (
 	"bytes"
 	"math"
+	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/freehold-go/freehold/alloctest"
 )
 
 // lives returns the time from now until the entry of key expires. Then it sets the clock back.
@@ -176,5 +180,93 @@ func TestLeft(t *testing.T) {
 		if got := c.clock.left(firstSecond + 9); got != tt.want {
 			t.Errorf("at %v it has %v left, want %v", tt.now, got, tt.want)
 		}
+	}
+}
+
+// TestCoarseSeconds: now is the second of the system's clock, however long its callers stop between
+// two steps, if timers fire at most a few milliseconds late. It looks at that clock once a second,
+// and in each margin.
+func TestCoarseSeconds(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var (
+		f      fakeTime
+		timers []func()
+		due    []time.Duration
+	)
+	fire := func(late time.Duration) {
+		for len(timers) > 0 && due[0]+late <= f.now {
+			timer := timers[0]
+			timers, due = timers[1:], due[1:]
+			timer()
+		}
+	}
+	pass := func(d time.Duration) { // a timer is late only by a part of that time
+		for end := f.now + d; f.now < end; fire(margin / 2) {
+			f.now = min(f.now+margin/8, end)
+		}
+	}
+	c := clockOf(0)
+	looks := 0
+	c.since = func(time.Time) time.Duration {
+		looks++
+		now := f.now
+		if r.IntN(4) == 0 {
+			pass(time.Duration(r.Int64N(int64(3 * time.Second))))
+		}
+		return now
+	}
+	c.after = func(d time.Duration, timer func()) {
+		timers, due = append(timers, timer), append(due, f.now+d)
+		if r.IntN(4) == 0 {
+			pass(time.Duration(r.Int64N(int64(3 * time.Second))))
+		}
+	}
+	const calls = 50_000
+	for range calls {
+		before := secondAt(f.now)
+		if s := c.now(); s < before || s > secondAt(f.now) {
+			t.Fatalf("at %v, from second %d on, it is second %d", f.now, before, s)
+		}
+		pass(time.Duration(r.Int64N(int64(50 * time.Millisecond))))
+	}
+	if looks > calls/2 {
+		t.Errorf("%d looks in %d calls", looks, calls)
+	}
+}
+
+// TestBubbles: a cache that is made in a bubble of testing/synctest may be used in other bubbles and
+// outside. In a bubble entries expire at the moment at which their second begins.
+func TestBubbles(t *testing.T) {
+	parent := alloctest.New(t)
+	var c *Cache
+	key := []byte("k")
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			if c == nil {
+				c = New(parent, &Options{MaxBytes: MinBytes})
+			}
+			for ttl := time.Second; ttl < 5*time.Second; ttl += time.Second {
+				must(0, c.SetTTL(key, key, ttl))
+				for range ttl / time.Second {
+					get(t, c, "k", "k")
+					time.Sleep(time.Second)
+				}
+				get(t, c, "k", "")
+			}
+			must(0, c.SetTTL(key, key, time.Second))
+			get(t, c, "k", "k")
+		})
+	}
+	get(t, c, "k", "")
+	c.Close()
+}
+
+// TestBubblesLeaveNoSecond: a call from a bubble does not change the coarse second of a clock that
+// was made outside.
+func TestBubblesLeaveNoSecond(t *testing.T) {
+	c := clockOf(0)
+	synctest.Test(t, func(*testing.T) { c.now() })
+	if s := c.coarse.Load(); s != 0 {
+		t.Errorf("second %d", s)
 	}
 }
