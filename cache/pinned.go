@@ -107,38 +107,33 @@ func (s *shard) firstAddr(tag uint32) uintptr {
 
 // scan looks once at both homes of key, the two buckets where its slot may be. A writer has the
 // lock, and needs no pin as long as it reclaims nothing.
-func (s *shard) scan(h uint64, key []byte, isWriter bool) pinned {
+func (s *shard) scan(h uint64, key []byte, isWriter bool) (r pinned) {
+	found := s.index.Search(tagOf(h))
+	if !found.Found() {
+		return pinned{}
+	}
 	me := s.c.readers.Enter() // so that no bucket is freed
-	r := s.look(tagOf(h), key, isWriter)
+	r = s.look(found, key, isWriter)
 	s.c.readers.Leave(me)
 	return r
 }
 
-// look is scan, among the readers.
-func (s *shard) look(tag uint32, key []byte, isWriter bool) (r pinned) {
-	one, two := s.index.Homes(tag)
-	if one == nil {
-		return pinned{}
-	}
-	two.Prefetch() // while one is looked at
-	for _, b := range [...]*cuckoo.Bucket{one, two} {
-		for j := range b.Slots {
-			w := slot(b.Slots[j].Load())
-			if w == 0 || w.tag() != tag {
-				continue
-			}
-			if isWriter {
-				r = pinned{&b.Slots[j], w, s.segs.itemAt(w.place()), nil}
-			} else if r = s.hold(&b.Slots[j]); r.it == nil {
-				continue
-			}
-			prefetch.Lines(addrOf(r.it.bytes(0, 1)), int(s.lines.Load()))
-			if string(r.it.key()) == string(key) {
-				return r
-			}
-			s.unpin(r)
+// look returns the item of key among those that a search has found. The caller is among the readers.
+func (s *shard) look(found cuckoo.Search, key []byte, isWriter bool) (r pinned) {
+	for at := s.index.Next(&found); at != nil; at = s.index.Next(&found) {
+		if !isWriter {
+			r = s.hold(at)
+		} else if w := slot(at.Load()); w != 0 {
+			r = pinned{at, w, s.segs.itemAt(w.place()), nil}
 		}
-		s.c.seam.At(readFirst)
+		if r.it == nil {
+			continue
+		}
+		prefetch.Lines(addrOf(r.it.bytes(0, 1)), int(s.lines.Load()))
+		if string(r.it.key()) == string(key) {
+			return r
+		}
+		s.unpin(r)
 	}
 	return pinned{}
 }

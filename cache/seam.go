@@ -4,15 +4,19 @@
 
 package cache
 
-import "github.com/freehold-go/freehold/internal/seam"
+import (
+	"github.com/freehold-go/freehold/internal/cuckoo"
+	"github.com/freehold-go/freehold/internal/seam"
+)
 
 const (
 	readMoves   seam.Point = iota // before a search
 	readSlot                      // R1 of segment.go
 	readPinned                    // R2
 	readHeld                      // R3
-	readFirst                     // one home was searched, and has no such key
 	writeHidden                   // W1, of an item that is rewritten
 	writeAlone                    // W2
 	writeShown                    // the slot has its word again, and moves is still odd
 )
+
+const readFirst = cuckoo.SearchedFirst

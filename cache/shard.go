@@ -73,7 +73,7 @@ type counts struct {
 
 func (s *shard) init(c *Cache, number uint64, limit int) {
 	s.c, s.number, s.share, s.limit = c, number, limit, limit
-	s.index.Init(c.segmentBytes)
+	s.index.Init(c.segmentBytes, &c.readers, &c.seam)
 	s.segs.init(c.segmentBytes, c.runBytes())
 	s.lines.Store(1)
 }

@@ -52,6 +52,7 @@ func TestStress(t *testing.T) {
 	}
 	c := newShared(t, Options{MaxBytes: 1 << 20})
 	var second atomic.Int64
+	c.clock.coarse.Store(exact)
 	c.clock.since = func(time.Time) time.Duration { return time.Duration(second.Load()) * time.Second }
 	together(goroutines, func(g int) {
 		r := rand.New(rand.NewPCG(uint64(g), 2))

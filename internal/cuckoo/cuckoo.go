@@ -26,8 +26,8 @@
 // Package cuckoo is an index by bucketized cuckoo hashing that readers search without a lock. It
 // finds words by their tags, which are parts of keys' hashes.
 //
-// It knows no keys: the caller compares them. cuckoo.go has buckets, searches and Insert. grow.go
-// adds and removes buckets. A blocks.List has their memory.
+// It knows no keys: the caller compares them. cuckoo.go has buckets and Insert. search.go compares
+// tags. grow.go adds and removes buckets. A blocks.List has their memory.
 package cuckoo
 
 import (
@@ -36,7 +36,9 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/blocks"
+	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/prefetch"
+	"github.com/freehold-go/freehold/internal/seam"
 )
 
 const (
@@ -74,13 +76,17 @@ type Index struct {
 	chunks  blocks.List // of buckets
 	perBits uint        // a chunk has 1 << perBits buckets
 	used    int
+	readers *pin.Holders
+	seam    *seam.Seam
 
 	buckets atomic.Uint32 // 0 before the first chunk
 	moves   atomic.Uint32
 }
 
 // Init makes ix an empty index whose memory comes in chunks of the given bytes, a power of two.
-func (ix *Index) Init(chunkBytes int) {
+// readers are those that the caller waits for before Cut.
+func (ix *Index) Init(chunkBytes int, readers *pin.Holders, seam *seam.Seam) {
+	ix.readers, ix.seam = readers, seam
 	ix.chunks.Init(chunkBytes)
 	ix.perBits = uint(bits.TrailingZeros(uint(chunkBytes / bucketBytes)))
 }
@@ -132,16 +138,14 @@ func (ix *Index) Prefetch(tag uint32) {
 // Prefetch prefetches the bucket.
 func (b *Bucket) Prefetch() { prefetch.Lines(uintptr(unsafe.Pointer(b)), 1) }
 
-// Find returns the slot w in a home of the tag with w&mask == these, or nil.
+// Find returns the slot w with the tag and with w&mask == these, or nil.
 //
-// Precondition: there are buckets.
+// Precondition: the caller is among the readers, or is the writer.
 func (ix *Index) Find(tag uint32, mask, these uint64) *atomic.Uint64 {
-	one, two := ix.Homes(tag)
-	for _, b := range [...]*Bucket{one, two} {
-		for j := range b.Slots {
-			if w := b.Slots[j].Load(); w != 0 && w&mask == these {
-				return &b.Slots[j]
-			}
+	found := ix.Search(tag)
+	for at := ix.Next(&found); at != nil; at = ix.Next(&found) {
+		if w := at.Load(); w != 0 && w&mask == these {
+			return at
 		}
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/seam"
 )
 
 const chunkBytes = 1 << 10
@@ -32,7 +34,7 @@ func TestModel(t *testing.T) {
 		parent := alloctest.New(t)
 		r := rand.New(rand.NewPCG(1, tags))
 		var ix Index
-		ix.Init(chunkBytes)
+		ix.Init(chunkBytes, new(pin.Holders), new(seam.Seam))
 		var words []uint64
 		at := map[uint64]int{} // of words
 		gone := func(w uint64) {
@@ -104,7 +106,7 @@ func TestFull(t *testing.T) {
 	parent := alloctest.New(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	var ix Index
-	ix.Init(1 << 16)
+	ix.Init(1<<16, new(pin.Holders), new(seam.Seam))
 	if err := ix.AddChunk(parent); err != nil || !ix.Split() || ix.Split() {
 		t.Fatal("a chunk is split once: ", err)
 	}
@@ -122,7 +124,7 @@ func TestSteps(t *testing.T) {
 	parent := alloctest.New(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	var ix Index
-	ix.Init(chunkBytes)
+	ix.Init(chunkBytes, new(pin.Holders), new(seam.Seam))
 	if err := ix.AddChunk(parent); err != nil || !ix.Split() {
 		t.Fatal(err)
 	}
@@ -192,7 +194,7 @@ func TestReaders(t *testing.T) {
 	parent := alloctest.New(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	var ix Index
-	ix.Init(chunkBytes)
+	ix.Init(chunkBytes, new(pin.Holders), new(seam.Seam))
 	insert := func(w uint64) {
 		if !ix.Grow() {
 			if err := ix.AddChunk(parent); err != nil || !ix.Grow() {
@@ -240,5 +242,46 @@ func TestReaders(t *testing.T) {
 	close(done)
 	readers.Wait()
 	ix.Check()
+	ix.Close(parent)
+}
+
+// TestSearch: a search finds the slots with the tag in both homes, whichever build it is. A tag of 0
+// also finds empty slots.
+func TestSearch(t *testing.T) {
+	parent := alloctest.New(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	var ix Index
+	ix.Init(chunkBytes, new(pin.Holders), new(seam.Seam))
+	check := func(tag uint32) {
+		one, two, matches := search(&ix, tag)
+		wantOne, wantTwo, want := searchInGo(&ix, tag)
+		if one != wantOne || two != wantTwo || matches != want {
+			t.Fatalf("tag %#x of %d buckets: homes %d and %d with %#x, want %d and %d with %#x",
+				tag, ix.Buckets(), one, two, matches, wantOne, wantTwo, want)
+		}
+	}
+	check(1)
+	for range 20_000 {
+		for !ix.Grow() {
+			if err := ix.AddChunk(parent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := r.Uint64() >> (r.UintN(2) * TagBits) // with a tag of 0 too
+		ix.Bucket(r.Uint32N(ix.Buckets())).Note = r.Uint64()
+		check(tagOf(w))
+		check(uint32(r.Uint64N(1 << TagBits)))
+		if w == 0 || !ix.Insert(w) {
+			continue
+		}
+		check(tagOf(w))
+		for found := ix.Search(tagOf(w)); ; {
+			if at := ix.Next(&found); at == nil {
+				t.Fatalf("%#x is not found", w)
+			} else if at.Load() == w {
+				break
+			}
+		}
+	}
 	ix.Close(parent)
 }
