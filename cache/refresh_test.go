@@ -416,6 +416,7 @@ func TestLoadsAreNeverOlder(t *testing.T) {
 	c := NewOf(newHeap(t), &OfOptions[int, int64]{Options: Options{MaxBytes: 1 << 20, RefreshAfter: 1}})
 	defer c.Close()
 	var seconds atomic.Int64
+	c.clock.coarse.Store(exact)
 	c.clock.since = func(time.Time) time.Duration { return time.Duration(seconds.Load()) * time.Second }
 	var source, deleted [keys]atomic.Int64
 	load := func(k int) EntryOf[int64] { return EntryOf[int64]{Value: source[k].Load()} }
