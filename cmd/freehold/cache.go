@@ -40,6 +40,7 @@ type cacheCommand struct {
 	Users         string `short:"Y" placeholder:"FILE" help:"Admit only clients that authenticate as one of the users in FILE, whose lines are user:password."`
 	AllowShutdown bool   `short:"A" help:"Stop the server at the command shutdown of any client."`
 
+	KeepAll bool `short:"M" help:"Refuse items when there is no room, instead of evicting others."`
 	NoWatch bool `short:"W" help:"Refuse the command watch, which shows clients the keys of others."`
 
 	Metrics string `placeholder:"ADDR" help:"Serve metrics at this address: /debug/vars, and /debug/freehold for freehold stats. Use it in trusted networks only."`
@@ -100,7 +101,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer heap.Close()
 	var server *memcached.Server // set before the cache drops an entry
 	items := cache.New(heap, &cache.Options{
-		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b,
+		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b, KeepAll: c.KeepAll,
 		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
 	})
 	defer items.Close()
@@ -108,7 +109,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer clients.Close()
 	options := memcached.Options{
 		Heap: clients, Buffers: int(c.Buffers),
-		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns, NoWatch: c.NoWatch,
+		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns, NoWatch: c.NoWatch, KeepAll: c.KeepAll,
 		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion, Build: version(),
 		Admits: secrets.admits(), Reload: secrets.reloader(),
 	}

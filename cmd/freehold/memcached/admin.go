@@ -153,8 +153,12 @@ func (s *session) settings() {
 	s.stat("buffers_max", uint64(s.options.Buffers))
 	s.stat("num_threads", uint64(runtime.GOMAXPROCS(0)))
 	s.stat("idle_timeout", uint64(s.options.Idle/time.Second))
+	evictions := "on"
+	if s.options.KeepAll {
+		evictions = "off"
+	}
 	for _, set := range [][2]string{
-		{"evictions", "on"}, {"cas_enabled", "yes"}, {"flush_enabled", "yes"}, {"binding_protocol", "ascii"},
+		{"evictions", evictions}, {"cas_enabled", "yes"}, {"flush_enabled", "yes"}, {"binding_protocol", "ascii"},
 		{"auth_enabled_sasl", "no"}, {"auth_enabled_ascii", yesNo(s.options.Admits != nil)},
 		{"shutdown_command", yesNo(s.options.Stop != nil)}, {"dump_enabled", "yes"},
 	} {

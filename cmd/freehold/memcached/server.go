@@ -35,6 +35,7 @@ type Options struct {
 	Version string // for the command version: digits and dots, since clients parse it
 	Build   string // the server's own version, for stats
 	NoWatch bool   // refuse the command watch
+	KeepAll bool   // the cache has cache.Options.KeepAll; only stats settings says it
 
 	// Admits reports whether a user may come in with a password. Clients must authenticate if it is
 	// set. It may be called by several goroutines.

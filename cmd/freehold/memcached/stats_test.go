@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/cache"
 )
 
@@ -216,6 +217,39 @@ func TestStatsOfTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A server with KeepAll stores items until there is no room, refuses others, and loses none.
+func TestKeepAll(t *testing.T) {
+	c := cache.New(alloctest.New(t), &cache.Options{MaxBytes: testBytes, Access: true, KeepAll: true})
+	t.Cleanup(c.Close)
+	s := newServer(t)
+	s.cache, s.options.KeepAll = c, true
+	value := strings.Repeat("B", 8192)
+	set := func(i int) string { return talk(t, s, fmt.Sprintf("set k%d 0 0 %d\r\n%s\r\n", i, len(value), value)) }
+	n := 0
+	for ; set(n) == "STORED\r\n"; n++ {
+	}
+	if got := set(n); got != "SERVER_ERROR out of memory storing object\r\n" || n < testBytes/len(value)/2 || statOf(t, s, "store_no_memory") != 2 {
+		t.Errorf("after %d items: %q", n, got)
+	}
+	if got := set(0); got != "STORED\r\n" {
+		t.Errorf("an item in place of another of its size: %q", got)
+	}
+	for i := range n {
+		if got := talk(t, s, fmt.Sprintf("get k%d\r\n", i)); !strings.Contains(got, value) {
+			t.Fatalf("item %d of %d: %q", i, n, got)
+		}
+	}
+	if got := figures(t, s, "stats settings")["evictions"]; got != "off" || statOf(t, s, "evictions") != 0 {
+		t.Errorf("evictions %s, and %d of them", got, statOf(t, s, "evictions"))
+	}
+	for i := range n / 2 {
+		talk(t, s, fmt.Sprintf("delete k%d\r\n", i))
+	}
+	if got := set(n); got != "STORED\r\n" {
+		t.Errorf("after half of the items was deleted: %q", got)
+	}
 }
 
 // Stats count evictions since the last reset.
