@@ -233,9 +233,6 @@ func TestKeepAll(t *testing.T) {
 	if got := set(n); got != "SERVER_ERROR out of memory storing object\r\n" || n < testBytes/len(value)/2 || statOf(t, s, "store_no_memory") != 2 {
 		t.Errorf("after %d items: %q", n, got)
 	}
-	if got := set(0); got != "STORED\r\n" {
-		t.Errorf("an item in place of another of its size: %q", got)
-	}
 	for i := range n {
 		if got := talk(t, s, fmt.Sprintf("get k%d\r\n", i)); !strings.Contains(got, value) {
 			t.Fatalf("item %d of %d: %q", i, n, got)
