@@ -63,7 +63,9 @@ A mode detects all that the plain build detects. Modes can be combined, as in ` 
 | – | Only below *in tests*: ` + "`alloctest.New`" + ` adds nothing, and a test sees the result of its build and mode. |
 
 A mistake that races with Close or Trim, such as a second Free of a block in another goroutine, may read bookkeeping that has
-just been given back. It reads zero there and panics as above. On Windows the read faults instead.
+just been given back. It reads zero there and panics as above. On Windows the read faults instead. A Free that has found
+its block live just before Close writes to bookkeeping a few nanoseconds later. The write faults if Close has finished
+meanwhile, and the process ends. Only a stop of the world in each Close would prevent that.
 `
 
 // short are the programs in the README's table.
