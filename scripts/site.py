@@ -2,9 +2,12 @@
 
 import posixpath
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 from mkdocs.plugins import get_plugin_logger
+from mkdocs.structure.files import File
 
 log = get_plugin_logger("site")
 CODE = re.compile(r"(?ms)(^```.*?^```$|`[^`\n]+`)")
@@ -18,6 +21,21 @@ def outside_code(change, markdown):
     return "".join(parts)
 
 
+def on_config(config):
+    """The packages' own documentation becomes pages too."""
+    root = Path(config.config_file_path).parent
+    pages = root / ".site/packages"
+    shutil.rmtree(pages, ignore_errors=True)
+    pages.mkdir(parents=True)
+    subprocess.run(["go", "run", "scripts/packages.go", pages], cwd=root, check=True)
+    config.nav.append({"Reference": [{p.stem.replace("-", "/"): "reference/" + p.name} for p in sorted(pages.iterdir())]})
+
+
+def on_files(files, config):
+    for page in sorted((Path(config.config_file_path).parent / ".site/packages").iterdir()):
+        files.append(File.generated(config, "reference/" + page.name, abs_src_path=str(page)))
+
+
 def on_pre_build(config):
     """The links of pages outside of docs lead to files too."""
     root = Path(config.config_file_path).parent
@@ -29,6 +47,8 @@ def on_pre_build(config):
 
 def on_page_markdown(markdown, page, config, files):
     root = Path(config.config_file_path).parent
+    if page.file.src_uri.startswith("reference/"):
+        return markdown
     folder = posixpath.dirname("docs/" + page.file.src_uri)
     start = page.file.src_uri == "README.md"
     if start:  # the start is the repository's

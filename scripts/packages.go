@@ -1,0 +1,148 @@
+//go:build ignore
+
+// Packages writes a page in Markdown for each public package of the core into a folder, from the
+// packages' own documentation: see scripts/site.py.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/doc/comment"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	list, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Dir}} {{range .GoFiles}}{{.}} {{end}}", "./...").Output()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		words := strings.Fields(line)
+		name, path, dir := words[0], words[1], words[2]
+		if name == "main" || strings.Contains(path+"/", "/internal/") || strings.Contains(path, "/examples/") {
+			continue
+		}
+		page, err := pageOf(path, dir, words[3:])
+		if err != nil {
+			log.Fatal(err)
+		}
+		file := strings.ReplaceAll(strings.TrimPrefix(path, "github.com/freehold-go/"), "/", "-") + ".md"
+		if err := os.WriteFile(filepath.Join(os.Args[1], file), page, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// A page is the Markdown of a package.
+type page struct {
+	bytes.Buffer
+	pkg  *doc.Package
+	fset *token.FileSet
+}
+
+func pageOf(path, dir string, names []string) ([]byte, error) {
+	fset := token.NewFileSet()
+	tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	var files []*ast.File
+	for _, name := range append(names, tests...) {
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	pkg, err := doc.NewFromFiles(fset, files, path)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{pkg: pkg, fset: fset}
+	fmt.Fprintf(p, "# %s\n\n```go\nimport %q\n```\n\n", pkg.Name, path)
+	p.text(pkg.Doc, pkg.Examples)
+	p.values(pkg.Consts, pkg.Vars)
+	p.funcs("", pkg.Funcs)
+	for _, t := range pkg.Types {
+		p.declare("type "+t.Name, t.Decl, t.Doc, t.Examples)
+		p.values(t.Consts, t.Vars)
+		p.funcs("", t.Funcs)
+		p.funcs(t.Name+".", t.Methods)
+	}
+	return p.Bytes(), nil
+}
+
+// text writes a comment and the examples of what it documents.
+func (p *page) text(text string, examples []*doc.Example) {
+	printer := p.pkg.Printer()
+	printer.HeadingLevel = 3
+	printer.DocLinkURL = func(l *comment.DocLink) string {
+		name := cmp.Or(l.Recv, l.Name) // a method is below its type
+		page, ours := strings.CutPrefix(l.ImportPath, "github.com/freehold-go/")
+		switch {
+		case l.ImportPath == "":
+			return "#" + name
+		case ours && !strings.Contains(page, "internal"):
+			return strings.ReplaceAll(page, "/", "-") + ".md#" + name
+		}
+		return "https://pkg.go.dev/" + l.ImportPath + "#" + name
+	}
+	p.Write(printer.Markdown(p.pkg.Parser().Parse(text)))
+	for _, e := range examples {
+		var code bytes.Buffer
+		format.Node(&code, p.fset, e.Code)
+		body := strings.TrimSuffix(strings.TrimPrefix(code.String(), "{"), "}")
+		body, _, _ = strings.Cut(body, "// Output:")
+		fmt.Fprintf(p, "\n**Example**\n\n```go\n%s\n```\n", strings.TrimSpace(strings.ReplaceAll(body, "\n\t", "\n")))
+		if e.Output != "" {
+			fmt.Fprintf(p, "\nprints\n\n```\n%s```\n", e.Output)
+		}
+	}
+	p.WriteString("\n")
+}
+
+// declare writes a declaration below a heading whose anchor is its name.
+func (p *page) declare(heading string, decl ast.Node, text string, examples []*doc.Example) {
+	_, name, _ := strings.Cut(heading, " ")
+	fmt.Fprintf(p, "## %s {#%s}\n\n", heading, name)
+	p.code(decl)
+	p.text(text, examples)
+}
+
+func (p *page) code(decl ast.Node) {
+	p.WriteString("```go\n")
+	format.Node(p, p.fset, decl)
+	p.WriteString("\n```\n\n")
+}
+
+func (p *page) funcs(of string, funcs []*doc.Func) {
+	for _, f := range funcs {
+		p.declare("func "+of+f.Name, f.Decl, f.Doc, f.Examples)
+	}
+}
+
+func (p *page) values(all ...[]*doc.Value) {
+	for _, values := range all {
+		for _, v := range values {
+			for _, name := range v.Names {
+				fmt.Fprintf(p, "<a id=%q></a>\n", name)
+			}
+			p.WriteString("\n")
+			p.code(v.Decl)
+			p.text(v.Doc, nil)
+		}
+	}
+}
