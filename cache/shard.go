@@ -251,9 +251,9 @@ func (s *shard) link(w slot) bool {
 	return true
 }
 
-// growIndex makes the index large enough for one more slot, if there is memory for that.
-func (s *shard) growIndex() {
-	for !s.index.Grow() {
+// growIndex makes the index large enough for n more slots, if there is memory for that.
+func (s *shard) growIndex(n int) {
+	for !s.index.Grow(n) {
 		if !s.addChunk() {
 			return
 		}

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 
@@ -170,7 +171,7 @@ func (c *Cache) beginRestore(r io.Reader) (rest func() error, err error) {
 			c.Clear()
 		}
 		for i := range c.shards {
-			c.shards[i].loads.endRestore()
+			c.shards[i].endRestore()
 		}
 		return err
 	}, nil
@@ -186,10 +187,45 @@ func (c *Cache) restoreEntries(r io.Reader) error {
 		if err := readBlock(r, number, &block); err != nil {
 			return err
 		}
-		if err := c.restoreBlock(block.Bytes()); err != nil || block.Len() == highestBytes {
+		restored, err := c.restoreBlock(block.Bytes())
+		if err != nil || block.Len() == highestBytes {
 			return err
 		}
+		if number == 1 {
+			c.expect(r, block.Len(), restored)
+		}
 	}
+}
+
+// expect grows the index for the entries behind the first block, if r is a file: an index that grows
+// entry by entry is always nearly full, and most Inserts move other slots. restored is the number of
+// entries in the block. A shard that is half full is left alone.
+func (c *Cache) expect(r io.Reader, blockBytes, restored int) {
+	f, ok := r.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok || restored == 0 {
+		return
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	n := info.Size() / int64(len(c.shards)) * int64(restored) / int64(blockBytes)
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		if fit := s.limit * restored / blockBytes; s.available() > s.limit/2 {
+			s.growIndex(int(min(n, int64(fit))))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// endRestore also gives back the memory of an index that expect made too large.
+func (s *shard) endRestore() {
+	s.loads.endRestore()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shrinkIndex(math.MaxInt, Room)
 }
 
 // restoreHead reads everything before the entries.
@@ -239,25 +275,29 @@ func endedEarly(err, early error) error {
 	return err
 }
 
-// restoreBlock stores a block's entries, with versions above the block's highest version.
-func (c *Cache) restoreBlock(b []byte) error {
+// restoreBlock stores a block's entries, with versions above the block's highest version. It returns
+// the number of entries that have not expired.
+func (c *Cache) restoreBlock(b []byte) (restored int, err error) {
 	if len(b) < highestBytes {
-		return ErrCorrupt
+		return 0, ErrCorrupt
 	}
 	highest := binary.LittleEndian.Uint64(b)
 	if highest > math.MaxInt64 { // no clock comes to that
-		return ErrCorrupt
+		return 0, ErrCorrupt
 	}
 	c.raise(highest)
+	var keys [batchKeys][]byte
+	var writes [batchKeys]restoredWrite
+	n := 0
 	for b = b[highestBytes:]; len(b) > 0; {
 		if len(b) < entryHeadBytes {
-			return ErrCorrupt
+			return restored, ErrCorrupt
 		}
 		keyBytes := uint64(binary.LittleEndian.Uint16(b))
 		rank := binary.LittleEndian.Uint16(b[2:])
 		size := keyBytes + uint64(binary.LittleEndian.Uint32(b[4:]))
 		if size > uint64(len(b)-entryHeadBytes) {
-			return ErrCorrupt
+			return restored, ErrCorrupt
 		}
 		e := Entry{Flags: binary.LittleEndian.Uint64(b[8:]), Kept: rank&keptRank != 0}
 		expires, hasTime := c.clock.fromUnix(binary.LittleEndian.Uint64(b[16:]))
@@ -267,9 +307,33 @@ func (c *Cache) restoreBlock(b []byte) error {
 		if !hasTime {
 			continue
 		}
+		restored++
 		e.TTL = c.clock.left(expires)
-		w := c.newWrite(c.seed.Bytes(key), key, &e, expires)
-		w.restored, w.rank = true, rank
+		keys[n], writes[n] = key, restoredWrite{e, expires, rank}
+		if n++; n == batchKeys {
+			if err := c.restoreSome(keys[:], writes[:]); err != nil {
+				return restored, err
+			}
+			n = 0
+		}
+	}
+	return restored, c.restoreSome(keys[:n], writes[:n])
+}
+
+// A restoredWrite is an entry of a snapshot, the second at which it expires, and its rank.
+type restoredWrite struct {
+	e       Entry
+	expires uint32
+	rank    uint16
+}
+
+// restoreSome stores at most batchKeys entries. It waits for the memory of several at once.
+func (c *Cache) restoreSome(keys [][]byte, writes []restoredWrite) error {
+	hashes := c.prefetch(keys)
+	for i := range writes {
+		r := &writes[i]
+		w := c.newWrite(hashes[i], keys[i], &r.e, r.expires)
+		w.restored, w.rank = true, r.rank
 		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) && !(w.kept && errors.Is(err, freehold.ErrOutOfMemory)) {
 			return err
 		}

@@ -549,7 +549,7 @@ func TestHostileSnapshots(t *testing.T) {
 	// The sum of the sizes is 0 in 32 bits.
 	binary.LittleEndian.PutUint32(huge[highestBytes:], 1<<31)
 	binary.LittleEndian.PutUint32(huge[highestBytes+4:], 1<<31)
-	if err := c.restoreBlock(huge); !errors.Is(err, ErrCorrupt) {
+	if _, err := c.restoreBlock(huge); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a key and a value of 2 GiB each: %v", err)
 	}
 	if restored == 0 || restored == 3*len(block) {
@@ -567,4 +567,63 @@ func FuzzRestore(f *testing.F) {
 		}
 		c.check()
 	})
+}
+
+// A restore from a file grows the index first. It takes no more than the entries need in the end,
+// and a shard that is half full is left alone.
+func TestRestoreGrowsTheIndexFirst(t *testing.T) {
+	const entries, maxBytes = 20_000, 1 << 20
+	path := filepath.Join(t.TempDir(), "entries")
+	full := newCache(t, Options{MaxBytes: maxBytes})
+	for i := range entries {
+		full.Set(fmt.Append(nil, i), nil)
+	}
+	if err := full.SnapshotFile(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const blockBytes, restored = 1000, 30 // about 32 bytes an entry, as in the file
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		maxBytes, before int
+		r                io.Reader
+		restored         int
+		least, most      int64 // new slots, in percent of what the file's entries need
+	}{
+		"a file":           {maxBytes, 0, f, restored, 100, 130},
+		"a small cache":    {MinBytes, 0, f, restored, 3, 60},
+		"half full":        {maxBytes, 12_000, f, restored, 0, 0},
+		"no file":          {maxBytes, 0, bytes.NewReader(nil), restored, 0, 0},
+		"an expired block": {maxBytes, 0, f, 0, 0, 0},
+		"a cache in use":   {maxBytes, 1, f, restored, 100, 130},
+	} {
+		c := newCache(t, Options{MaxBytes: test.maxBytes})
+		for i := range test.before {
+			c.Set(fmt.Append(nil, -i), []byte("0123456789012345678901234567890123456789"))
+		}
+		before := c.Stats().Slots
+		c.expect(test.r, blockBytes, test.restored)
+		needed := info.Size() * restored / blockBytes
+		if slots := int64(c.Stats().Slots - before); slots*100 < needed*test.least || slots*100 > needed*test.most {
+			t.Errorf("%s: %d new slots, and the file has about %d entries", name, slots, needed)
+		}
+		c.check()
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Restore(f); err != nil {
+			t.Fatal(err)
+		}
+		c.check()
+		if s := c.Stats(); s.Slots > 3*s.Len && s.Index > len(c.shards)*2*c.segmentBytes {
+			t.Errorf("%s: %d slots for %d entries", name, s.Slots, s.Len)
+		}
+	}
 }

@@ -288,7 +288,7 @@ func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pi
 // current returns the item of key, unpinned, and whether it is a live entry. It drops an expired
 // item. Before that, it grows the index for one more slot, if there is memory.
 func (s *shard) current(h uint64, key []byte) (r pinned, found bool) {
-	s.growIndex()
+	s.growIndex(1)
 	r = s.scan(h, key, true)
 	if r.it != nil && r.it.hasExpired(&s.c.clock) {
 		s.drop(r.at, Expired)

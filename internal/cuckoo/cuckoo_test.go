@@ -58,8 +58,8 @@ func TestModel(t *testing.T) {
 				ix.Clear()
 				words, at = words[:0], map[uint64]int{}
 			case (n < 70) == grows || len(words) == 0:
-				if !ix.Grow() {
-					if err := ix.AddChunk(parent); err != nil || !ix.Grow() {
+				if !ix.Grow(1) {
+					if err := ix.AddChunk(parent); err != nil || !ix.Grow(1) {
 						t.Fatal("no room after a chunk: ", err)
 					}
 				}
@@ -196,8 +196,8 @@ func TestReaders(t *testing.T) {
 	var ix Index
 	ix.Init(chunkBytes, new(pin.Holders), new(seam.Seam))
 	insert := func(w uint64) {
-		if !ix.Grow() {
-			if err := ix.AddChunk(parent); err != nil || !ix.Grow() {
+		if !ix.Grow(1) {
+			if err := ix.AddChunk(parent); err != nil || !ix.Grow(1) {
 				t.Fatal("no room after a chunk: ", err)
 			}
 		}
@@ -262,7 +262,7 @@ func TestSearch(t *testing.T) {
 	}
 	check(1)
 	for range 20_000 {
-		for !ix.Grow() {
+		for !ix.Grow(1) {
 			if err := ix.AddChunk(parent); err != nil {
 				t.Fatal(err)
 			}

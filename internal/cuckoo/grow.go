@@ -25,15 +25,10 @@ func linear(x, n uint32) uint32 {
 	return x & (high - 1)
 }
 
-// IsFull reports whether the index should grow before the next Insert.
-func (ix *Index) IsFull() bool {
-	return (ix.used+1)*100 > int(ix.buckets.Load())*Slots*fullPercent
-}
-
-// Grow splits buckets until the index is not full. It reports false if it needs another chunk
-// first: see AddChunk.
-func (ix *Index) Grow() bool {
-	for ix.IsFull() {
+// Grow splits buckets until the index is not full, also after n more Inserts. It reports false if it
+// needs another chunk first: see AddChunk.
+func (ix *Index) Grow(n int) bool {
+	for (ix.used+n)*100 > int(ix.buckets.Load())*Slots*fullPercent {
 		if !ix.Split() {
 			return false
 		}
