@@ -76,10 +76,11 @@ func (h *Heap) tryAlloc(r *request) (b []byte, err error) {
 	if addr != 0 && r.counts {
 		r.due = c.due(r.size)
 	}
+	stale := h.caches.isStale(c)
 	h.caches.Leave(slot)
 	if addr == 0 {
-		if c == &noCache {
-			h.caches.add(slot)
+		if stale {
+			h.caches.renew(slot)
 		}
 		err := h.withReclaim(small.SpanPages(class), true, func() (err error) {
 			addr, was, err = h.small.AllocFromDepot(&h.caches, class, slot, r.size)
@@ -139,12 +140,13 @@ func (h *Heap) freeIn(s *small.Span, b []byte) {
 	if e := h.small.LiveEntry(class, b); e.Addr != 0 {
 		freed = c.Free(class, e)
 	}
+	stale := h.caches.isStale(c)
 	h.caches.Leave(slot)
 	if freed {
 		return
 	}
-	if c == &noCache {
-		h.caches.add(slot)
+	if stale {
+		h.caches.renew(slot)
 	}
 	if !h.small.FreeToDepot(&h.caches, class, slot, b) {
 		h.misused("Heap.Free", b)

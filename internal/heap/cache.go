@@ -11,6 +11,9 @@
 // that each free block is in a taken cache, in a depot or in a span. None is on its way between two
 // of these: a goroutine that moves a magazine holds a depot's lock, and it holds the slot while it
 // touches the cache. Drain waits for the slot, and small.Heap.Shrink waits for the lock.
+//
+// A small heap that grows need not drain. Each processor flushes its own cache, so none waits for
+// another: see ask. counting is held meanwhile, so no drain, count or Close misses the blocks.
 
 package heap
 
@@ -29,8 +32,9 @@ import (
 
 type cache struct {
 	small.Magazines
-	left int64 // bytes until the countdown to the next watched block ends
-	runs keptRuns
+	left  int64 // bytes until the countdown to the next watched block ends
+	runs  keptRuns
+	since uint32 // caches.asked when it was made; another number in noCache
 }
 
 const (
@@ -42,7 +46,10 @@ const (
 // need no test for it. It is never written after init.
 var noCache cache
 
-func init() { noCache.clear() }
+func init() {
+	noCache.clear()
+	noCache.since--
+}
 
 func (c *cache) clear() {
 	c.Magazines.Clear()
@@ -78,6 +85,7 @@ func (c *cache) due(size int) bool {
 type caches struct {
 	pages     *pages.Heap
 	small     *small.Heap
+	asked     atomic.Uint32                     // requests to flush: see ask
 	drainedAt atomic.Int64                      // time of the last drain, in nanoseconds of Unix time
 	counting  lockrank.Mutex[lockrank.Counting] // held during a drain, and while blocks are counted
 
@@ -122,6 +130,7 @@ func (t *caches) add(slot int) {
 		c := cacheAt(addr)
 		c.clear()
 		c.runs.mostHeld, c.runs.longest = mostKept(t.pages)
+		c.since = t.asked.Load()
 		return c
 	})
 }
@@ -133,6 +142,61 @@ func (t *caches) drain() { t.drainBy(t.Drain) }
 // drainPatiently is drain, but may wait. Heaps that drain patiently at the same time share one stop
 // of the world.
 func (t *caches) drainPatiently() { t.drainBy(t.DrainPatiently) }
+
+// ask flushes the caller's cache and the depots, and asks each other processor to flush its cache
+// in its next slow call. It reports whether there is such a cache. Unlike drain it stops no
+// processor, and limbo stays.
+func (t *caches) ask() (others bool) {
+	t.counting.Lock()
+	defer t.counting.Unlock()
+	t.flushOwn()
+	t.small.ShrinkDepots()
+	t.asked.Add(1)
+	return t.exist()
+}
+
+// drainIdle drains if a processor has not flushed its cache since ask.
+func (t *caches) drainIdle() {
+	t.counting.Lock()
+	stale := t.Any(t.isStale)
+	t.counting.Unlock()
+	if stale {
+		t.drain()
+	}
+}
+
+// isStale reports whether a slow call should renew c: it is noCache, or ask came after it was made.
+func (t *caches) isStale(c *cache) bool { return c.since != t.asked.Load() }
+
+// renew replaces a stale cache in a slot, which the caller has left. The cache stays if another
+// goroutine drains or counts, so that renew does not wait. A later slow call then renews it.
+func (t *caches) renew(slot int) {
+	if t.counting.TryLock() {
+		t.flushOwn()
+		t.counting.Unlock()
+	}
+	t.add(slot)
+}
+
+// flushOwn returns the blocks in the cache of the caller's processor to the spans, and frees the
+// cache. Only the holder of a slot uses its cache, so flushOwn waits for no other processor.
+// counting is held.
+func (t *caches) flushOwn() {
+	slot := t.enter()
+	c := t.Take(slot)
+	t.Leave(slot)
+	if c != &noCache {
+		t.flush(c)
+		t.pages.FreeObject(c.addr(), cacheBytes)
+	}
+}
+
+// forget takes all caches away from a closed heap. The page heap then frees their memory.
+func (t *caches) forget() {
+	t.counting.Lock() // waits for flushOwn
+	defer t.counting.Unlock()
+	t.Clear()
+}
 
 func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
 	t.counting.Lock()

@@ -75,6 +75,46 @@ func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 	}
 }
 
+// A slow call flushes its processor's cache after ask, unless another goroutine drains or counts.
+func TestStaleCacheIsFlushed(t *testing.T) {
+	h := newHeap(t, Options{})
+	all := newProcessors(h, 2)
+	p := all[0]
+	defer p.Close()
+	allocOn(t, p, 100, 8, false)
+	asked := p.cache()
+	all[1].slow(func() { h.caches.ask() })
+	h.caches.counting.Lock()
+	allocOn(t, p, 200, 8, false)
+	if p.cache() != asked {
+		t.Error("a cache was flushed while blocks are counted")
+	}
+	h.caches.counting.Unlock()
+	allocOn(t, p, 300, 8, false)
+	if h.caches.isStale(p.cache()) {
+		t.Error("a slow call leaves a stale cache")
+	}
+	for _, c := range h.Stats().Classes {
+		if c.Size < 300 && c.Cached > 0 {
+			t.Errorf("%d blocks of %d bytes are left in caches", c.Cached, c.Size)
+		}
+	}
+}
+
+// Close waits until the blocks of a cache that was taken are in their spans.
+func TestCloseWaitsForAFlush(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 100)
+	h.caches.counting.Lock()
+	done := make(chan bool, 1)
+	go func() { h.Close(); done <- true }()
+	if !await.Lock("(*caches).forget", done) {
+		t.Error("Close does not wait")
+	}
+	h.caches.counting.Unlock()
+	<-done
+}
+
 // Ticks stop the world at most once per decay.
 func TestDrainsAreADecayApart(t *testing.T) {
 	h := newHeap(t, Options{})

@@ -88,6 +88,7 @@ type Heap struct {
 	ticks     uint32        // so far
 	drained   uint32        // the value of ticks at the last drain by a tick
 	relieved  uint64        // slowCalls at the last relief; Scavenging guards it
+	asked     bool          // the last relief has asked other processors to flush; Scavenging guards it
 	mostLive  int           // the most live bytes at a relief; ticks lower it; Scavenging guards it
 	watch     watch.Heap    // the watched blocks
 
@@ -162,7 +163,7 @@ func (h *Heap) Close() {
 	if late := h.watch.Close(); late != "" {
 		defer panic(late)
 	}
-	h.caches.Clear()
+	h.caches.forget()
 	h.small.Close()
 	h.pages.Close()
 	h.small.ReleaseMapID()

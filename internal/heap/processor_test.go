@@ -86,13 +86,7 @@ func (p *processor) Free(b []byte) {
 func (p *processor) Close() {
 	p.h.caches.counting.Lock()
 	defer p.h.caches.counting.Unlock()
-	slot := p.enter()
-	c := p.h.caches.Take(slot)
-	p.h.caches.Leave(slot)
-	if c != &noCache {
-		p.h.caches.flush(c)
-		p.h.pages.FreeObject(c.addr(), cacheBytes)
-	}
+	p.slow(p.h.caches.flushOwn)
 }
 
 const batch = 128 // blocks of 64 or 100 bytes in a magazine

@@ -14,7 +14,7 @@
 // all requests that wait for it.
 //
 // A heap that passes its watermark has the request's pages already: see growth.go of package pages.
-// It drains its caches if they hold much, and purges free pages.
+// It flushes its caches if they hold much, and purges free pages.
 
 package heap
 
@@ -68,9 +68,11 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 // A purged page faults when it is used again. If the live bytes have grown, other pages would fault
 // in its place. So a relief purges leastRelief, and twice the bytes by which the live ones exceed
 // their maximum at earlier reliefs. Then the caches fill again, which may pass the watermark at once.
-// So two reliefs are at least reliefCalls slow calls apart.
+// So two reliefs are at least reliefCalls slow calls apart. A processor that has not flushed its
+// cache askCalls after it was asked may be idle.
 const (
-	reliefCalls = 128
+	reliefCalls = 64
+	askCalls    = 16
 	leastRelief = 128 << 10
 )
 
@@ -82,28 +84,38 @@ func (h *Heap) grown() {
 	pages.NoteGrowth()
 }
 
-// relieve gives memory back and raises the watermark. It only raises the watermark if fewer than
-// reliefCalls slow calls have passed since the last relief. It is a no-op if another goroutine holds
-// Scavenging: the watermark then stays passed, and the next growth calls relieve again.
+// relieve gives memory back and raises the watermark. If it asks other processors to flush their
+// caches, a later call does the rest. It is a no-op if too few slow calls have passed since the last
+// relief, or if another goroutine holds Scavenging. Until the watermark is raised it stays passed,
+// and each growth calls relieve.
 func (h *Heap) relieve() {
 	if !h.pages.Scavenging.TryLock() {
 		return
 	}
 	defer h.pages.Scavenging.Unlock()
-	if h.pages.Closed.Load() {
+	wait := uint64(reliefCalls)
+	if h.asked {
+		wait = askCalls
+	}
+	calls := h.slowCalls()
+	if h.pages.Closed.Load() || calls-h.relieved < wait {
 		return
 	}
-	before := h.pages.CommittedNow()
-	if calls := h.slowCalls(); calls-h.relieved >= reliefCalls {
-		h.relieved = calls
-		n := h.count()
-		if n.cachesHoldMuch(growthHoard) {
-			h.pages.KeepSlabs(h.caches.drain)
+	h.relieved = calls
+	before, n := h.pages.CommittedNow(), h.count()
+	switch {
+	case h.asked:
+		h.asked = false
+		h.pages.KeepSlabs(h.caches.drainIdle)
+	case n.cachesHoldMuch(growthHoard):
+		h.pages.KeepSlabs(func() { h.asked = h.caches.ask() })
+		if h.asked {
+			return
 		}
-		grown := max(0, n.live-h.mostLive)
-		h.pages.Purge(uintptr(leastRelief+2*grown) / pages.PageBytes)
-		h.mostLive += grown
 	}
+	grown := max(0, n.live-h.mostLive)
+	h.pages.Purge(uintptr(leastRelief+2*grown) / pages.PageBytes)
+	h.mostLive += grown
 	h.pages.RaiseWatermark(before)
 }
 

@@ -309,11 +309,16 @@ func grow(t *testing.T, h *Heap, bytes, size int) (live [][]byte) {
 func TestGrowingHeapDrainsItsCaches(t *testing.T) {
 	most := func(decay time.Duration) (most int) {
 		h := newHeap(t, Options{Decay: decay})
+		p := newProcessor(h)
+		defer p.Close()
 		for size := 64; size <= small.MaxSize; size += size / 8 {
-			live := grow(t, h, 2<<20, size)
+			var live [][]byte
+			for range 2 << 20 / size {
+				live = append(live, allocOn(t, p, size, 8, false))
+			}
 			most = max(most, h.Stats().Committed)
 			for _, b := range live {
-				h.Free(b)
+				p.Free(b)
 			}
 		}
 		return most
@@ -341,7 +346,8 @@ func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
 		for i := 0; i < len(live); i += 2 {
 			h.Free(live[i])
 		}
-		for range reliefCalls { // since the last relief
+		h.mostLive = 1 << 30
+		for range 2 * reliefCalls { // of which the last are since the last relief
 			h.Free(alloc(t, h, size))
 		}
 		h.mostLive = h.count().live + 4*size - tt.grow
@@ -354,7 +360,7 @@ func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
 }
 
 // A heap that grows within reliefCalls of its last relief counts no blocks: it waits for neither a
-// drain nor a depot.
+// drain nor a depot. Its watermark stays passed, so the next relief is not late.
 func TestGrowthCountsNoBlocksBetweenReliefs(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	h.caches.counting.Lock()
@@ -365,6 +371,12 @@ func TestGrowthCountsNoBlocksBetweenReliefs(t *testing.T) {
 	}
 	h.caches.counting.Unlock()
 	<-done
+	if !h.pages.Passed() {
+		t.Error("the watermark was raised")
+	}
+	for range reliefCalls {
+		alloc(t, h, 2<<20)
+	}
 	if h.pages.Passed() {
 		t.Error("the watermark was not raised")
 	}
@@ -374,13 +386,52 @@ func TestGrowthCountsNoBlocksBetweenReliefs(t *testing.T) {
 func TestReliefWaitsForNobody(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	h.pages.Scavenging.Lock()
-	alloc(t, h, 2<<20)
+	for range reliefCalls {
+		alloc(t, h, 512<<10)
+	}
 	passed := h.pages.Passed()
 	h.pages.Scavenging.Unlock()
 	if !passed {
 		t.Error("the watermark is not passed")
 	}
-	if alloc(t, h, 2<<20); h.pages.Passed() {
+	if alloc(t, h, 512<<10); h.pages.Passed() {
 		t.Error("the watermark was not raised")
+	}
+}
+
+// A relief stops no busy processor: each flushes its own cache. It stops the world for the cache of an
+// idle one.
+func TestReliefStopsIdleProcessorsOnly(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		h := newHeap(t, Options{Decay: never})
+		all := newProcessors(h, 2)
+		for _, p := range all {
+			for size := 256; size <= small.MaxSize; size += size / 2 {
+				for range 2 { // live, so that the spans stay
+					allocOn(t, p, size, 8, false)
+				}
+				p.Free(allocOn(t, p, size, 8, false))
+			}
+		}
+		stops := 0
+		restore := pin.OnWait(func(p *pin.Holders) {
+			if p == &h.caches.Holders {
+				stops++
+			}
+		})
+		hoard := h.count().cached
+		for h.count().live < 16<<20 && h.pages.CommittedNow() < 32<<20 {
+			allocOn(t, all[0], 8000, 8, false)
+			if !idle {
+				allocOn(t, all[1], 8000, 8, false)
+			}
+		}
+		restore()
+		if n := h.count(); (stops > 0) != idle || hoard <= minHoard || n.cached > minHoard/4 {
+			t.Errorf("idle: %v: %d stops, %d bytes in caches, and %d after growth", idle, stops, hoard, n.cached)
+		}
+		for _, p := range all {
+			p.Close()
+		}
 	}
 }

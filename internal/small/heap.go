@@ -117,6 +117,13 @@ func (h *Heap) Shrink() {
 	}
 }
 
+// ShrinkDepots is Shrink while caches have entries. It keeps limbo.
+func (h *Heap) ShrinkDepots() {
+	for i := range h.central {
+		h.shrink(uint8(i), false)
+	}
+}
+
 // shrink is Shrink for one class. Unless drained is set, a cache may have an entry, so limbo is
 // kept.
 func (h *Heap) shrink(class uint8, drained bool) {
