@@ -11,7 +11,7 @@ import (
 //   - all leaves are on one level, and nodes are as full as they must be,
 //   - keys ascend, and a key between two children is the least below the second one,
 //   - the list of leaves has them all, in both directions,
-//   - the counts are right.
+//   - the counts are right, also those of entries below each node with Options.Ranks.
 func (m *Map[K, V]) check() {
 	if m.root == nil {
 		if m.height != 0 || m.length != 0 || m.counts != (counts{}) {
@@ -62,8 +62,11 @@ func (c *checker[K, V]) below(n *node, level int, last bool) {
 	}
 	c.inner++
 	for i := range n.count + 1 {
-		child := m.child(n, i)
+		child, before := m.child(n, i), c.length
 		c.below(child, level-1, last && i == n.count)
+		if size := c.length - before; m.ranks && *l.size(n, i) != size {
+			m.broken("child %d of a node on level %d has %d entries, and counts %d", i, level, size, *l.size(n, i))
+		}
 		if i == 0 {
 			continue
 		}
@@ -117,7 +120,7 @@ func TestLayouts(t *testing.T) {
 		{8, 2000, 8, 0, minSlots},
 		{2000, 2000, 8, 0, minSlots},
 	} {
-		l := newLayout(24, test.key, test.align, test.value, 8, test.extra)
+		l := newLayout(24, test.key, test.align, test.value, 8, test.extra, false)
 		if l.slots != test.slots {
 			t.Errorf("%+v: %d slots", test, l.slots)
 		}

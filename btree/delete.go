@@ -113,6 +113,7 @@ func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
 		}
 	}
 	m.length -= n.count - kept
+	m.grown(p, kept-n.count)
 	m.version++
 	n.count = kept
 	m.shrunk(p)
@@ -120,7 +121,7 @@ func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
 
 // deleteAt deletes entry i of the leaf n.
 func (m *Map[K, V]) deleteAt(n *node, i int) {
-	if i > 0 && n.count > m.leaf.least || m.height == 1 && n.count > 1 {
+	if !m.ranks && i > 0 && n.count > m.leaf.least || m.height == 1 && n.count > 1 {
 		m.cut(n, i, i+1)
 		return
 	}
@@ -133,6 +134,7 @@ func (m *Map[K, V]) deleteAt(n *node, i int) {
 
 // remove deletes the entries of the leaf of p from its index up to j.
 func (m *Map[K, V]) remove(p *path, j int) {
+	m.grown(p, p[0].i-j)
 	m.cut(p[0].n, p[0].i, j)
 	m.shrunk(p)
 }
@@ -202,6 +204,10 @@ func (m *Map[K, V]) join(level int, parent step) bool {
 		m.freeNode(right, level)
 	case level == 0:
 		m.inner.copyKey(parent.n, i, &m.leaf, right, 0)
+	}
+	m.measure(parent.n, i, level+1)
+	if !one {
+		m.measure(parent.n, i+1, level+1)
 	}
 	return one
 }

@@ -233,6 +233,43 @@ func ExampleMap_Update() {
 }
 
 // A queue by priority: the largest key leaves first, and a key that is there keeps its value.
+func ExampleMap_Compute() {
+	users := btree.New[string, int](freehold.Default(), nil)
+	defer users.Close()
+	_ = users.Put("/a", 1)
+
+	// The last user of a file removes its entry.
+	was, _, _ := users.Compute("/a", func(n *int, found bool) freehold.Change {
+		if *n--; *n > 0 {
+			return freehold.Store
+		}
+		return freehold.Remove
+	})
+	fmt.Println(was, "before,", users.Len(), "files left")
+	// Output: 1 before, 0 files left
+}
+
+func ExampleMap_Take() {
+	waiting := btree.New[int, int](freehold.Default(), nil)
+	defer waiting.Close()
+	_ = waiting.Put(1700000000, 7)
+	job, found := waiting.Take(1700000000)
+	fmt.Println(job, found, waiting.Len())
+	// Output: 7 true 0
+}
+
+func ExampleMap_GetAt() {
+	scores := btree.New[int, int](freehold.Default(), &btree.Options{Ranks: true})
+	defer scores.Close()
+	for i := range 1000 {
+		_ = scores.Put(i*i, i)
+	}
+	median, _, _ := scores.GetAt(scores.Len() / 2)
+	less, found := scores.Rank(100)
+	fmt.Println(median, less, found)
+	// Output: 250000 10 true
+}
+
 func ExampleMap_Max() {
 	jobs := btree.New[int, int](freehold.Default(), nil)
 	defer jobs.Close()

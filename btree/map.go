@@ -1,7 +1,8 @@
 // Map: an ordered map, a B+ tree.
 //
 // This file has its fields and the calls for one key. search.go finds keys, split.go inserts,
-// delete.go deletes, load.go appends, and iterate.go iterates.
+// delete.go deletes, compute.go asks a function, load.go appends, iterate.go iterates, and rank.go
+// counts.
 
 package btree
 
@@ -21,6 +22,11 @@ type Options struct {
 	// package track. It may be empty, and several may have the same name. To account for the
 	// memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
+
+	// Ranks makes the map count the entries below each node, for [Map.GetAt] and [Map.Rank]. The
+	// counts take about 1% of the map's memory. Insertions and deletions search once more for the
+	// path of the key.
+	Ranks bool
 }
 
 // maxBytes is the greatest size of a K or V.
@@ -49,6 +55,8 @@ type Map[K, V any] struct {
 	leaf, inner layout
 	keyAt       uintptr // offset of a K in its slot
 	texts       bool    // K is a string, and its slot is a text
+	ranks       bool    // Options.Ranks
+	absent      *V      // the argument of Compute's function for an absent key, or nil
 
 	search  search[K, V]
 	compare func(a, b K) int
@@ -110,8 +118,9 @@ func (m *Map[K, V]) init(call string, parent freehold.Allocator, keyBytes, keyAl
 	if o == nil {
 		o = &Options{}
 	}
-	m.leaf = newLayout(leafHeader, keyBytes, keyAlign, unsafe.Sizeof(v), unsafe.Alignof(v), 0)
-	m.inner = newLayout(innerHeader, keyBytes, keyAlign, unsafe.Sizeof(address(0)), unsafe.Alignof(address(0)), 1)
+	m.leaf = newLayout(leafHeader, keyBytes, keyAlign, unsafe.Sizeof(v), unsafe.Alignof(v), 0, false)
+	m.ranks = o.Ranks
+	m.inner = newLayout(innerHeader, keyBytes, keyAlign, unsafe.Sizeof(address(0)), unsafe.Alignof(address(0)), 1, o.Ranks)
 	container.Make(m, &m.base, &mapKind, parent, o.Name)
 }
 

@@ -347,6 +347,11 @@ func TestDeleteFuncEnds(t *testing.T) {
 // TestCompareWithoutAnOrder: nothing is lost, nothing is found beyond a node, and each call
 // returns.
 func TestCompareWithoutAnOrder(t *testing.T) {
+	t.Run("ranks=false", func(t *testing.T) { testCompareWithoutAnOrder(t, false) })
+	t.Run("ranks=true", func(t *testing.T) { testCompareWithoutAnOrder(t, true) })
+}
+
+func testCompareWithoutAnOrder(t *testing.T, ranks bool) {
 	r := rand.New(rand.NewPCG(13, 13))
 	fails := false
 	m := NewFunc[uint64, uint64](alloctest.New(t), func(a, b uint64) int {
@@ -354,7 +359,7 @@ func TestCompareWithoutAnOrder(t *testing.T) {
 			panic("mine")
 		}
 		return r.IntN(3) - 1
-	}, nil)
+	}, &Options{Ranks: ranks})
 	try := func(f func()) {
 		defer func() {
 			if p := recover(); p != nil && p != "mine" {
@@ -367,6 +372,10 @@ func TestCompareWithoutAnOrder(t *testing.T) {
 		fails = i%2 == 0
 		try(func() { _ = m.Put(i, i) })
 		try(func() { _ = m.Update(i, func(*uint64, bool) {}) })
+		try(func() { m.Compute(i, func(*uint64, bool) freehold.Change { return freehold.Change(i % 3) }) })
+		if ranks {
+			try(func() { m.GetAt(int(i) % (m.Len() + 1)); m.Rank(i) })
+		}
 		if i > 20_000 {
 			try(func() { m.Delete(i); m.Delete(i + 1); m.Delete(i + 2) })
 		}

@@ -17,7 +17,7 @@ type kind[K, V any] struct {
 	keys    int
 	key     func(i int) K
 	value   func(i int) V
-	open    func(freehold.Allocator) *Map[K, V]
+	open    func(freehold.Allocator, *Options) *Map[K, V]
 	compare func(a, b K) int
 }
 
@@ -49,9 +49,9 @@ func (f *faucet) Alloc(size, align int) ([]byte, error) {
 	return f.Allocator.Alloc(size, align)
 }
 
-func newModel[K any, V comparable](t testing.TB, k kind[K, V], parent freehold.Allocator) *model[K, V] {
+func newModel[K any, V comparable](t testing.TB, k kind[K, V], parent freehold.Allocator, ranks bool) *model[K, V] {
 	f := &faucet{parent, -1}
-	return &model[K, V]{t: t, kind: k, faucet: f, m: k.open(f)}
+	return &model[K, V]{t: t, kind: k, faucet: f, m: k.open(f, &Options{Ranks: ranks})}
 }
 
 // run reads prog as a program: each four bytes are an operation and its arguments. After
@@ -59,7 +59,7 @@ func newModel[K any, V comparable](t testing.TB, k kind[K, V], parent freehold.A
 func (m *model[K, V]) run(prog []byte) {
 	for ; len(prog) >= 4; prog = prog[4:] {
 		op, x, n := prog[0], (int(prog[1])<<8|int(prog[2]))%m.kind.keys, int(prog[3])
-		m.step(op%18, x, n)
+		m.step(op%20, x, n)
 		m.same()
 	}
 	m.m.Close()
@@ -113,6 +113,16 @@ func (m *model[K, V]) step(op byte, x, n int) {
 		m.get(x)
 	case 17:
 		m.cursor(x, n)
+	case 18:
+		for i := range n {
+			m.computeOrTake((x+i*i*977)%m.kind.keys, i)
+		}
+	case 19:
+		for i := range n { // of some that are there
+			if len(m.entries) > 0 {
+				m.computeOrTake(m.entries[(x+i*i*31)%len(m.entries)].key, i)
+			}
+		}
 	case 16: // until few are left, from one end
 		for len(m.entries) > n {
 			at := 0
@@ -152,6 +162,38 @@ func (m *model[K, V]) delete(x int) {
 	}
 	if got := m.m.Delete(m.kind.key(x)); got != want {
 		m.t.Fatalf("Delete of key %d: %t, want %t", x, got, want)
+	}
+}
+
+// computeOrTake calls Compute with each Change and Take, in turn.
+func (m *model[K, V]) computeOrTake(x, turn int) {
+	i, want := m.find(x)
+	var was V
+	if want {
+		was = m.kind.value(m.entries[i].value)
+	}
+	k, change := m.kind.key(x), freehold.Change(turn%4)
+	old, found, err := was, want, error(nil)
+	if change > freehold.Remove {
+		old, found = m.m.Take(k)
+	} else {
+		m.seed++
+		old, found, err = m.m.Compute(k, func(v *V, found bool) freehold.Change {
+			if got, ok := m.m.Get(k); *v != was || found != want || ok != want || got != was {
+				m.t.Fatalf("Compute of key %d: %t and another value than before", x, found)
+			}
+			*v = m.kind.value(m.seed)
+			return change
+		})
+	}
+	if old != was || found != want || err != nil {
+		m.t.Fatalf("%d of key %d: %t, want %t, or another value, %v", change, x, found, want, err)
+	}
+	switch {
+	case change == freehold.Store:
+		m.set(x, m.seed)
+	case change >= freehold.Remove && want:
+		m.entries = slices.Delete(m.entries, i, i+1)
 	}
 }
 
@@ -282,7 +324,11 @@ func (m *model[K, V]) exhausted(x, n int) {
 				func() error { return m.m.Put(key, value) },
 				func() error { _, _, err := m.m.PutIfAbsent(key, value); return err },
 				func() error { return m.m.Update(key, func(v *V, _ bool) { *v = value }) },
-			}[i%3]()
+				func() error {
+					_, _, err := m.m.Compute(key, func(v *V, _ bool) freehold.Change { *v = value; return freehold.Store })
+					return err
+				},
+			}[i%4]()
 			if err == nil {
 				break
 			}
@@ -291,7 +337,7 @@ func (m *model[K, V]) exhausted(x, n int) {
 			}
 			m.m.check()
 		}
-		if !found || i%3 != 1 {
+		if !found || i%4 != 1 {
 			m.set(at, m.seed)
 		}
 	}
@@ -357,6 +403,24 @@ func (m *model[K, V]) compare(name string, got func(func(K, V) bool), want []ent
 	}
 	if i != len(want) {
 		m.t.Fatalf("%s has %d entries, want %d", name, i, len(want))
+	}
+}
+
+// rank compares the index of some keys, which the map has or not, and the entries there.
+func (m *model[K, V]) rank(x int) {
+	for i := range 20 {
+		key := (x + i*i*977) % m.kind.keys
+		at, found := m.find(key)
+		if index, ok := m.m.Rank(m.kind.key(key)); index != at || ok != found {
+			m.t.Fatalf("Rank of key %d: %d, %t, want %d, %t", key, index, ok, at, found)
+		}
+		k, v, ok := m.m.GetAt(at)
+		if ok != (at < len(m.entries)) || ok && (m.kind.compare(k, m.kind.key(m.entries[at].key)) != 0 || v != m.kind.value(m.entries[at].value)) {
+			m.t.Fatalf("GetAt(%d) of %d: %t, or another entry", at, len(m.entries), ok)
+		}
+	}
+	if _, _, ok := m.m.GetAt(-1); ok {
+		m.t.Fatal("GetAt(-1) has an entry")
 	}
 }
 
@@ -456,6 +520,9 @@ func (m *model[K, V]) same() {
 		m.t.Fatalf("Len is %d, want %d", m.m.Len(), len(m.entries))
 	}
 	m.compare("All", m.m.All(), m.entries)
+	if m.m.ranks {
+		m.rank(m.seed)
+	}
 	least, _, ok := m.m.Min()
 	greatest, _, ok2 := m.m.Max()
 	if n := len(m.entries); ok != (n > 0) || ok2 != ok ||
@@ -482,7 +549,9 @@ func testKind[K any, V comparable](t *testing.T, k kind[K, V]) {
 			rounds = 1
 		}
 		for seed := range rounds {
-			newModel(t, k, alloctest.New(t)).run(randomProgram(uint64(seed), 60))
+			for _, ranks := range []bool{false, true} {
+				newModel(t, k, alloctest.New(t), ranks).run(randomProgram(uint64(seed), 60))
+			}
 		}
 	})
 }

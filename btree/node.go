@@ -6,6 +6,8 @@
 // Keys are apart from values, so that a search reads only keys. The entries of a leaf and the keys
 // of an inner node ascend. Key i of an inner node equals the least key below child i+1.
 //
+// With Options.Ranks an inner node has sizes behind the children: see rank.go.
+//
 // A key's slot holds its K, or a [text] if K is a string.
 
 package btree
@@ -55,14 +57,19 @@ type layout struct {
 	lines  int     // cache lines of a search, at least 1: the header and two thirds of the keys
 
 	keyBytes, valueBytes uintptr
+	sizes                uintptr // offset of the first size, or 0: see rank.go
 }
 
 // newLayout returns the layout of nodes with keys and values of these sizes and
-// alignments, and extra more values than keys.
-func newLayout(header, keyBytes, keyAlign, valueBytes, valueAlign uintptr, extra int) layout {
+// alignments, and extra more values than keys. If ranks is set, each value has a size.
+func newLayout(header, keyBytes, keyAlign, valueBytes, valueAlign uintptr, extra int, ranks bool) layout {
 	l := layout{slots: maxSlots, extra: extra, keyBytes: keyBytes, valueBytes: valueBytes}
 	for {
 		l.place(header, keyAlign, valueAlign)
+		if ranks {
+			l.sizes = roundUp(uintptr(l.bytes), unsafe.Alignof(0))
+			l.bytes = int(l.sizes + uintptr(l.slots+extra)*unsafe.Sizeof(0))
+		}
 		if l.bytes <= nodeBytes || l.slots == minSlots {
 			break
 		}
@@ -155,10 +162,13 @@ func (l *layout) copyKeys(to *node, i int, from *node, j, n int) {
 	}
 }
 
-// copyValues copies n values, from value j of from to value i of to.
+// copyValues copies n values, from value j of from to value i of to, and their sizes.
 func (l *layout) copyValues(to *node, i int, from *node, j, n int) {
 	if n > 0 {
 		move(l.value(to, i), l.value(from, j), uintptr(n)*l.valueBytes)
+		if l.sizes != 0 {
+			copy(l.sizesOf(to, i, n), l.sizesOf(from, j, n))
+		}
 	}
 }
 

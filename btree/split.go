@@ -27,6 +27,9 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 			return nil, 0, err
 		}
 	}
+	if m.ranks {
+		m.grownAt(n, k)
+	}
 	m.leaf.shift(n, i, i+1, 0)
 	if m.texts {
 		textsOf(&m.leaf, n)[i] = t
@@ -111,7 +114,7 @@ func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
 	l.copyValues(right, 0, n, at+1, n.count-at)
 	right.count = n.count - at - 1
 	n.count = at
-	m.link(p[level+1], l, n, at, right)
+	m.link(p[level+1], level+1, l, n, at, right)
 	if p[level].i > at {
 		p[level] = step{right, p[level].i - at - 1}
 		p[level+1].i++
@@ -134,7 +137,7 @@ func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 		next.prev = right.address()
 	}
 	n.next = right.address()
-	m.link(p[1], l, right, 0, right)
+	m.link(p[1], 1, l, right, 0, right)
 	if p[0].i > at {
 		p[0] = step{right, p[0].i - at}
 		p[1].i++
@@ -142,9 +145,11 @@ func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 }
 
 // link inserts child into parent.n behind child parent.i. The key between them is a copy of key i
-// of n, which has layout l.
-func (m *Map[K, V]) link(parent step, l *layout, n *node, i int, child *node) {
+// of n, which has layout l. parent.n is on the given level.
+func (m *Map[K, V]) link(parent step, level int, l *layout, n *node, i int, child *node) {
 	m.inner.shift(parent.n, parent.i, parent.i+1, 1)
 	m.inner.copyKey(parent.n, parent.i, l, n, i)
 	*m.inner.child(parent.n, parent.i+1) = child.address()
+	m.measure(parent.n, parent.i, level)
+	m.measure(parent.n, parent.i+1, level)
 }

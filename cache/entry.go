@@ -5,6 +5,8 @@ package cache
 import (
 	"errors"
 	"time"
+
+	"github.com/freehold-go/freehold"
 )
 
 // An Entry is a value with its flags, TTL, accesses and version. Its Value is []byte.
@@ -80,14 +82,14 @@ func (r Reason) String() string {
 }
 
 // A Change says what [Cache.Update] does to the entry. Its function returns it.
-type Change uint8
+type Change = freehold.Change
 
 const (
-	Keep   Change = iota // change nothing
-	Store                // store the Entry as the function has set it
-	Remove               // delete the entry
-	Touch                // give the entry the function's TTL, as [Cache.Touch] does
-	Mark                 // give the entry the function's Flags, and keep its version
+	Keep   = freehold.Keep       // change nothing
+	Store  = freehold.Store      // store the Entry as the function has set it
+	Remove = freehold.Remove     // delete the entry
+	Touch  = freehold.Remove + 1 // give the entry the function's TTL, as [Cache.Touch] does
+	Mark   = freehold.Remove + 2 // give the entry the function's Flags, and keep its version
 )
 
 // withValue returns e with another value.

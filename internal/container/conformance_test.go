@@ -119,7 +119,7 @@ var kinds = []kind{
 		}),
 	kindOf("map is", "btree.Map", "btree.New",
 		func(a freehold.Allocator, name string) *orderedMap {
-			return btree.New[int, int](a, &btree.Options{Name: name})
+			return btree.New[int, int](a, &btree.Options{Name: name, Ranks: true})
 		},
 		(*orderedMap).Stats, func(m *orderedMap, i int) error { return m.Put(i, i) },
 		of[*orderedMap]{
@@ -130,6 +130,8 @@ var kinds = []kind{
 			"All":          func(m *orderedMap) { walk(m.All()) },
 			"From":         func(m *orderedMap) { walk(m.From(1)) },
 			"Range":        func(m *orderedMap) { walk(m.Range(1, 2)) },
+			"GetAt":        func(m *orderedMap) { m.GetAt(0) },
+			"Rank":         func(m *orderedMap) { m.Rank(1) },
 			"Backward":     func(m *orderedMap) { walk(m.Backward()) },
 			"BackwardFrom": func(m *orderedMap) { walk(m.BackwardFrom(1)) },
 		}, of[*orderedMap]{
@@ -137,6 +139,10 @@ var kinds = []kind{
 			"PutIfAbsent": func(m *orderedMap) { m.PutIfAbsent(1, 1) },
 			"Update":      func(m *orderedMap) { m.Update(1, func(*int, bool) {}) },
 			"Delete":      func(m *orderedMap) { m.Delete(1) },
+			"Take":        func(m *orderedMap) { m.Take(1) },
+			"Compute": func(m *orderedMap) {
+				m.Compute(1, func(*int, bool) freehold.Change { return freehold.Remove })
+			},
 			"DeleteRange": func(m *orderedMap) { m.DeleteRange(1, 2) },
 			"DeleteFunc":  func(m *orderedMap) { m.DeleteFunc(func(int, *int) bool { return true }) },
 			"Load":        func(m *orderedMap) { m.Load(func(func(int, int) bool) {}) },

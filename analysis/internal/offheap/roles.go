@@ -138,7 +138,7 @@ func (c Call) Ends() (e End, ok bool) {
 		return End{Owner: c.Recv, Blocks: true}, true
 	case "hashmap.Map.Clear", "btree.Map.Clear":
 		return End{Owner: c.Recv, Blocks: true}, true
-	case "hashmap.Map.Delete", "btree.Map.Delete":
+	case "hashmap.Map.Delete", "btree.Map.Delete", "btree.Map.Take":
 		return End{Owner: c.Recv, Blocks: true, Key: c.Args[0]}, true
 	case "hashmap.Map.Put":
 		return End{Owner: c.Recv, Blocks: true, Key: c.Args[0], Replaced: true}, true

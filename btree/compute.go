@@ -1,0 +1,72 @@
+// Compute: a change that a function decides about.
+
+package btree
+
+import (
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// Compute calls f with the value of k, or with a zero value if k is absent, and does the
+// [freehold.Change] that f returns. Store sets the value to *v, and inserts k if it is absent.
+// Remove deletes k. Keep undoes what f did to *v. Compute returns the value that k had before the
+// call, and whether k was in the map.
+//
+// v is valid until f returns. f may read the map; a call in it that changes the map panics. If f
+// panics, the map is as before. The error matches [freehold.ErrOutOfMemory], and comes only after f
+// returned Store for an absent key; the map is then unchanged.
+func (m *Map[K, V]) Compute(k K, f func(v *V, found bool) freehold.Change) (old V, found bool, err error) {
+	const call = "Compute"
+	n, i, found := m.find(call, k)
+	if f == nil {
+		arg.Panicf("btree.Map."+call, "f is nil")
+	}
+	v := m.absent
+	if found {
+		v = m.value(n, i)
+		old = *v
+	} else if v == nil {
+		v = new(V)
+		m.absent = v // one for all calls: it is on the Go heap, since f may keep it
+	}
+	change := m.ask(v, old, found, f)
+	switch {
+	case change == freehold.Remove && found:
+		m.deleteAt(n, i)
+	case change == freehold.Store && !found:
+		if n, i, err = m.insert(n, i, k); err == nil {
+			*m.value(n, i) = *v
+		}
+	}
+	return old, found, err
+}
+
+// ask calls f with v, whose value is old, and returns its result. Unless that is Store, *v is old
+// afterwards.
+func (m *Map[K, V]) ask(v *V, old V, found bool, f func(v *V, found bool) freehold.Change) (change freehold.Change) {
+	m.base.Lend()
+	defer func() {
+		m.base.Back()
+		if change != freehold.Store {
+			*v = old
+		}
+	}()
+	*v = old
+	switch change = f(v, found); change {
+	case freehold.Keep, freehold.Store, freehold.Remove:
+		return change
+	}
+	arg.Panicf("btree.Map.Compute", "f returned the Change %d, want Keep, Store or Remove", change)
+	return freehold.Keep
+}
+
+// Take deletes the entry of k, as [Map.Delete] does. It returns the value that the entry had, and
+// whether there was one.
+func (m *Map[K, V]) Take(k K) (v V, found bool) {
+	n, i, found := m.find("Take", k)
+	if found {
+		v = *m.value(n, i)
+		m.deleteAt(n, i)
+	}
+	return v, found
+}
