@@ -51,7 +51,7 @@ type EntryOf[V any] struct {
 	//
 	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory: it
 	// follows from the entry's place. It takes 8 bytes if the place gives too low a version, for
-	// example after a change of the TTL.
+	// example after a change of both TTL and size.
 	Version uint64
 }
 

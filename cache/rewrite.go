@@ -20,7 +20,7 @@ func (s *shard) rewrite(w *write, old pinned) bool {
 	n, offset := s.segs.split(old.w.place())
 	g, it := s.segs.at(n), old.it
 	sh, ok := it.reshaped(w)
-	if !ok || s.c.isLarge(it.size()) || classFor(seconds(w.e.TTL), w.kept) != g.class {
+	if !ok || s.c.isLarge(it.size()) || w.kept != g.isKept() {
 		return false
 	}
 	s.index.BeginMove()

@@ -15,8 +15,7 @@ func (c *Cache) found(key []byte) pinned {
 	return c.shardOf(h).scan(h, key, true)
 }
 
-// TestRewrite: an entry is rewritten in place if the new one is nearly as large, and its TTL
-// is of the same class.
+// TestRewrite: an entry is rewritten in place if the new one is nearly as large, whatever its TTL is.
 func TestRewrite(t *testing.T) {
 	key := []byte("key")
 	entry := func(n int, flags uint64, ttl time.Duration) Entry {
@@ -39,9 +38,9 @@ func TestRewrite(t *testing.T) {
 		{"no flags", entry(101, 7, 0), entry(101, 0, 0), false},
 		{"larger flags", entry(101, 7, 0), entry(101, 1<<40, 0), false},
 		{"another TTL", entry(101, 0, 20*time.Second), entry(101, 0, 30*time.Second), true},
-		{"a TTL of another class", entry(101, 0, 20*time.Second), entry(101, 0, time.Hour), false},
-		{"for ever", entry(101, 0, 20*time.Second), entry(101, 0, 0), false},
-		{"no longer for ever", entry(101, 0, 0), entry(101, 0, 20*time.Second), false},
+		{"a TTL of another class", entry(101, 0, 20*time.Second), entry(101, 0, time.Hour), true},
+		{"for ever", entry(101, 0, 20*time.Second), entry(101, 0, 0), true},
+		{"no longer for ever", entry(101, 0, 0), entry(101, 0, 20*time.Second), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
