@@ -404,10 +404,11 @@ func (a *Arena) block(from uintptr, size int) []byte {
 //
 // Precondition: as for block. The caller also uses the arena after its last call of another function.
 // From there on the goroutine stops only at asynchronous preemptions, where the collector takes each
-// word of the frame and each register for a possible pointer. In a build without inlining, nosplit
-// keeps it from stopping where blockAt begins.
+// word of the frame and each register for a possible pointer. Builds without inlining or with checkptr
+// call blockAt itself. It calls nothing, and has no stack check at which the goroutine could stop.
 //
 //go:nosplit
+//go:nocheckptr
 func blockAt(from uintptr, size int) []byte {
 	h := header{*(*unsafe.Pointer)(unsafe.Pointer(&from)), size, size}
 	return *(*[]byte)(unsafe.Pointer(&h))
