@@ -70,8 +70,8 @@ func (w *sweeper) isDue(second uint32) bool {
 // stop ends the sweeps, and waits for one that is under way.
 func (w *sweeper) stop() {
 	w.mu.Lock()
-	w.stopped = true
+	w.stopped = true // a sweep that has yet to begin does nothing
 	w.mu.Unlock()
 	w.sweeps.Lock()
-	w.sweeps.Unlock()
+	defer w.sweeps.Unlock()
 }
