@@ -195,13 +195,18 @@ func (ix *Index) Remove(at *atomic.Uint64) {
 	ix.used--
 }
 
-// Clear empties all slots and sets all notes to 0.
+// Clear empties all slots and sets all notes to 0. It does not write to what is 0 already, so that
+// pages without memory of the system stay as they are.
 func (ix *Index) Clear() {
 	for i := range ix.buckets.Load() {
 		b := ix.Bucket(i)
-		b.Note = 0
+		if b.Note != 0 {
+			b.Note = 0
+		}
 		for j := range b.Slots {
-			b.Slots[j].Store(0)
+			if b.Slots[j].Load() != 0 {
+				b.Slots[j].Store(0)
+			}
 		}
 	}
 	ix.used = 0
