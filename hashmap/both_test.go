@@ -23,21 +23,20 @@ type maker[K comparable, V any] func(parent freehold.Allocator, narrow uint64) s
 
 func makeMap[K comparable, V any](parent freehold.Allocator, narrow uint64) subject[K, V] {
 	m := New[K, V](parent, nil)
-	m.hash.narrowBy(narrow)
-	m.short = m.short && narrow == 0
+	m.narrowBy(narrow)
 	return m
 }
 
 func makeShared[K comparable, V any](parent freehold.Allocator, narrow uint64) subject[K, V] {
 	m := NewShared[K, V](parent, nil)
-	m.hasher.narrowBy(narrow)
+	m.narrowBy(narrow)
 	return m
 }
 
 // narrowBy clears the bits of narrow in all hashes.
-func (h *hasher) narrowBy(narrow uint64) {
-	if h.narrow = narrow; narrow != 0 && h.kind == plainKeys {
-		h.kind = narrowKeys
+func (c *scheme) narrowBy(narrow uint64) {
+	if c.hash.narrow = narrow; narrow != 0 && c.hash.kind == plainKeys {
+		c.hash.kind, c.short = narrowKeys, false
 	}
 }
 
@@ -65,18 +64,6 @@ func reserved[K comparable, V any](m subject[K, V]) int {
 		return m.Stats().Reserved
 	}
 	return m.(*Shared[K, V]).Stats().Reserved
-}
-
-// overflowBits returns how many groups a search for some key passes.
-func overflowBits[K comparable, V any](m *Shared[K, V]) (n int) {
-	for pos, more := uint64(0), true; more; {
-		pos, more = m.visit(pos, func(x held) {
-			for i := range groupsOf(x.e) {
-				n += bits.OnesCount64(*tagsAt(m.group(tableOf(x.e), i)) >> overflowShift)
-			}
-		})
-	}
-	return n
 }
 
 func TestPanics(t *testing.T) {
@@ -282,12 +269,11 @@ func churn[K comparable](t *testing.T, key func(int) K) {
 		defer h.Close()
 		m := open(h, 0)
 		defer m.Close()
-		shared, _ := m.(*Shared[K, uint64])
 		rounds := 100
 		if testing.Short() {
 			rounds = 20
 		}
-		bytes, bits := 0, 0
+		bytes := 0
 		for i := range rounds * live {
 			succeed(m.Put(key(i), 0))
 			if i >= live && !m.Delete(key(i-live)) {
@@ -295,17 +281,11 @@ func churn[K comparable](t *testing.T, key func(int) K) {
 			}
 			if i == 10*live {
 				bytes = reserved(m)
-				if shared != nil {
-					bits = overflowBits(shared)
-				}
 			}
 		}
-		mustBeWhole(t, m) // and so a Map has no overflow bit that no entry needs
+		mustBeWhole(t, m) // and so there is no overflow bit that no entry needs
 		if n := reserved(m); m.Len() != live || n > 2*bytes {
 			t.Errorf("%d entries in %d bytes, and %d in the beginning", m.Len(), n, bytes)
-		}
-		if shared != nil && overflowBits(shared) > 4*bits+100 {
-			t.Errorf("%d overflow bits, and %d in the beginning", overflowBits(shared), bits)
 		}
 	})
 }
@@ -437,7 +417,7 @@ func TestDistantBlocks(t *testing.T) {
 	}
 	both(t, func(t *testing.T, open maker[string, string]) {
 		d := &distant{Allocator: alloctest.New(t)}
-		m := open(d, 0)
+		m := open(d, 1<<64-1) // all in the first table
 		defer m.Close()
 		succeed(m.Put("a", "b"))
 		for _, k := range []string{"a", "c"} {

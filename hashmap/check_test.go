@@ -43,24 +43,35 @@ func (c *core) check() string {
 
 // checkTable checks the table at references [from, to), and adds its figures to sum.
 func (c *core) checkTable(t table, from, to uint64, sum *core) string {
-	groups := t.groups()
 	sum.tables++
 	sum.slots += t.slots()
 	if !c.huge.has(uintptr(t.base())) {
 		sum.bytes += int(c.tableBytes(t.class()))
 	}
+	return c.checkEntries(t, func(at spot, h uint64) string {
+		sum.len++
+		sum.bytes += c.ownedBytes(at)
+		if ref := h >> (c.shift & 63); (ref < from || ref >= to) && !c.isNaN(at.key, h) {
+			return fmt.Sprintf("an entry of reference %d", ref)
+		}
+		return ""
+	})
+}
+
+// checkEntries checks the tags and overflow bits of a table, and calls each with all entries and
+// their hashes.
+func (c *scheme) checkEntries(t table, each func(at spot, h uint64) string) string {
+	groups := t.groups()
 	passed := make([]uint8, groups) // overflow bits that there should be
 	for i := range groups {
 		for entries := t.full(i); entries != 0; entries &= entries - 1 {
 			at := t.at(&c.layout, i, first(entries))
-			sum.len++
-			sum.bytes += c.ownedBytes(at)
 			h := c.hashAt(at.key)
+			if fault := each(at, h); fault != "" {
+				return fault
+			}
 			if c.isNaN(at.key, h) {
 				continue
-			}
-			if at := h >> (c.shift & 63); at < from || at >= to {
-				return fmt.Sprintf("an entry of reference %d", at)
 			}
 			tag := fingerprint(h)
 			if has := *tagIn(at.tags, at.slot); has != tag {
@@ -94,38 +105,29 @@ func (c *core) ownedBytes(at spot) int {
 	return 0
 }
 
-// check panics if a locked table breaks an invariant of shared_table.go.
+// check panics if a locked table breaks an invariant of shared_head.go or table.go.
 func (m *Shared[K, V]) check(x held) {
-	hd := headOf(x.e)
 	live, text := uintptr(0), uintptr(0)
-	m.eachSlot(x.e, func(g, slot unsafe.Pointer) {
+	fault := m.checkEntries(x.table, func(at spot, h uint64) string {
 		live++
 		if !m.direct {
-			text += textBytes(m.appendTexts(nil, slot)...)
+			text += textBytes(m.appendTexts(nil, at.key)...)
 		}
-		h := m.hashAt(slot)
-		if h != m.hashAt(slot) { // a NaN
-			return
+		if _, e := m.lookUp(h); e != uintptr(x.ref) && !m.isNaN(at.key, h) {
+			return fmt.Sprintf("an entry with hash %#x, for which the directory has %#x", h, e)
 		}
-		if _, at := m.lookUp(h); at != x.e {
-			arg.Panicf("hashmap.Shared", "an entry with hash %#x is in table %#x, and the directory has %#x", h, x.e, at)
-		}
-		at := homeOf(h, groupsOf(x.e))
-		for m.group(tableOf(x.e), at) != g {
-			if *tagsAt(m.group(tableOf(x.e), at))&passBit(tagOf(h)) == 0 {
-				arg.Panicf("hashmap.Shared", "the search for hash %#x ends in group %d before its entry", h, at)
-			}
-			at = (at + 1) % groupsOf(x.e)
-		}
+		return ""
 	})
-	for i := range groupsOf(x.e) {
-		if *versionOf(m.group(tableOf(x.e), i))&1 != 0 {
-			arg.Panicf("hashmap.Shared", "the version of group %d is odd", i)
+	for i := range x.groups() {
+		if *versionOf(x.tags(i))&1 != 0 {
+			fault = fmt.Sprintf("the version of group %d is odd", i)
 		}
 	}
-	if live != hd.live || text != hd.text || live+hd.left > roomOf(classOf(x.e)) {
-		arg.Panicf("hashmap.Shared", "a table of class %d has %d entries with %d bytes of text; its head has %d with %d, and %d left",
-			classOf(x.e), live, text, hd.live, hd.text, hd.left)
+	if hd := x.head(); fault == "" && (live != hd.live || text != hd.text) {
+		fault = fmt.Sprintf("%d entries with %d bytes of text; the head has %d with %d", live, text, hd.live, hd.text)
+	}
+	if fault != "" {
+		arg.Panicf("hashmap.Shared", "table %#x: %s", x.ref, fault)
 	}
 }
 

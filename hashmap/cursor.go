@@ -27,7 +27,7 @@ func (c *core) detach(t table) error {
 		if cur.table != t {
 			continue
 		}
-		p, err := c.alloc(c.copyBytes(t), lineBytes)
+		p, err := c.alloc(c.copyBytes(t), tableAlign)
 		if err != nil {
 			return err
 		}

@@ -32,10 +32,8 @@ type core struct {
 	dir   unsafe.Pointer // the directory; nil unless the map is open
 	shift uint8          // of a hash, for the index of its table: 64 - depth
 	texts bool           // keys are strings, values have a size, and the map is open
-	short bool           // keys are plain and isShort, there are no copies, and the map is open
 	owned bool           // the map owns copies of keys or values: see text.go
-	layout
-	hash hasher
+	scheme
 
 	valueKind textKind
 	pairs     bool    // a string key and its text value share a block: see text.go
@@ -43,7 +41,6 @@ type core struct {
 	head      uintptr // bytes before a string key in its block
 	align     int     // of blocks with string keys
 
-	hashAt  func(key unsafe.Pointer) uint64 // of the key in a slot
 	len     int
 	tables  int // 0 if the directory is emptyDirectory
 	slots   int // in all tables
@@ -58,8 +55,8 @@ type core struct {
 // emptyDirectory is the directory of a map without memory. Its table never has entries: insert
 // replaces it.
 var emptyDirectory = func() *[2]unsafe.Pointer {
-	b := make([]uint64, 3*lineBytes/8)
-	pad := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (lineBytes - 1)
+	b := make([]uint64, 2*tableAlign/8)
+	pad := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & refMask
 	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), pad)
 	return &[2]unsafe.Pointer{g, g}
 }()
@@ -113,4 +110,4 @@ func (c *core) eachTable(fn func(t table)) {
 }
 
 // limit returns the greatest class of a table whose least hash is h.
-func (c *core) limit(h uint64) uintptr { return uintptr(c.limits[h>>61]) }
+func (l *layout) limit(h uint64) uintptr { return uintptr(l.limits[h>>61]) }

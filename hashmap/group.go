@@ -1,4 +1,4 @@
-// Groups of a Map: sixteen slots, found by sixteen fingerprints of a byte.
+// Groups: sixteen slots, found by sixteen fingerprints of a byte.
 //
 //	tags      | tag 0 | tag 1 | ... | tag 15 |
 //	slots     | value 0, key 0 | value 1, key 1 | ... |
@@ -38,6 +38,11 @@ const (
 //
 //	| directory (from the top) ... | quarter (41 - 40) | tag (39 - 32) | group (31 ...) |
 const quarterShift = 40
+
+const (
+	tagShift   = 32
+	groupShift = 32
+)
 
 // fingerprint returns the tag of a key with hash h. It is never 1: see matching.
 func fingerprint(h uint64) uint8 { return max(uint8(h>>tagShift), 2) }
@@ -89,6 +94,14 @@ func pick(free, h uint64) uintptr {
 // tagIn returns the address of a slot's tag.
 func tagIn(tags unsafe.Pointer, slot uintptr) *uint8 { return (*uint8)(unsafe.Add(tags, slot)) }
 
+// A scheme is how the tables of one map hold entries.
+type scheme struct {
+	layout
+	hash   hasher
+	hashAt func(key unsafe.Pointer) uint64 // of the key in a slot
+	short  bool                            // keys are plain and isShort, there are no copies, and the map is open
+}
+
 // A layout is the arrangement of a group's slots, in bytes.
 type layout struct {
 	keyBytes, valueBytes uintptr
@@ -96,6 +109,7 @@ type layout struct {
 	keys                 uintptr  // offset of the first key; the first value is at 0
 	groupBytes           uintptr  // of all slots
 	limits               [8]uint8 // the greatest classes of tables: see table.go
+	shared               bool     // tables are of a Shared: see shared_head.go
 }
 
 const (
@@ -135,7 +149,12 @@ func layoutOf[K, V any]() layout {
 
 // setLimits sets the greatest classes for tables of up to the given size.
 func (l *layout) setLimits(bytes uintptr) {
-	groups := min(max(bytes/(l.groupBytes+headBytes), minGroups), fineGroups-1)
+	head := uintptr(headBytes)
+	if l.shared {
+		head = sharedHeadBytes
+		bytes -= min(bytes, tableAlign)
+	}
+	groups := min(max(bytes/(l.groupBytes+head), minGroups), fineGroups-1)
 	for i := range l.limits {
 		for most := groups - groups*uintptr(i)/16; uintptr(classes[l.limits[i]+1].groups) <= most; {
 			l.limits[i]++

@@ -276,7 +276,7 @@ func (c *core) comeHome(t table, i uintptr, at spot, h uint64) {
 		*tagIn(at.tags, at.slot) = 0
 		return
 	}
-	t.pass(h, i)
+	t.pass(&c.layout, h, i)
 }
 
 // deepen doubles the directory until it has a depth.

@@ -80,6 +80,7 @@ func (h *hugeTables) take(parent freehold.Allocator, size, tables uintptr) unsaf
 	if tables < h.from || size > h.size {
 		return nil
 	}
+	size = (size + tableAlign - 1) &^ (tableAlign - 1)
 	if h.next == nil && h.left.size() <= h.page/2 {
 		h.start(parent)
 	}

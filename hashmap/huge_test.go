@@ -27,16 +27,21 @@ func withHuge[K comparable, V any](open maker[K, V], advise func(b []byte, a vm.
 		h := hugeOf(m)
 		switch m := m.(type) {
 		case *Map[K, V]:
-			m.limits = [8]uint8{}
-			m.setLimits(minGroups * (m.groupBytes + headBytes))
-			h.size = m.tableBytes(uintptr(m.limits[0]))
+			m.setLeastLimits()
+			h.size = m.tableBytes(m.limit(0))
 		case *Shared[K, V]:
-			m.maxClass = minMaxClass
-			h.size = m.layout.stride << m.maxClass
+			m.setLeastLimits()
+			h.size = m.sharedBytes(m.limit(0))
 		}
 		h.page, h.from, h.advise = 4<<bits.Len(uint(h.size-1)), 2*h.size, advise
 		return m
 	}
+}
+
+// setLeastLimits lets tables grow to minGroups.
+func (l *layout) setLeastLimits() {
+	l.limits = [8]uint8{}
+	l.setLimits(0)
 }
 
 func obey([]byte, vm.Advice) error { return nil }
@@ -56,7 +61,7 @@ func tablesOf(m subject[uint64, uint64]) (full, huge int) {
 	case *Map[uint64, uint64]:
 		m.eachTable(func(t table) { count(uintptr(t.base()), t.class() >= uintptr(m.limits[7])) })
 	case *Shared[uint64, uint64]:
-		m.each(func(e uintptr) { count(tableOf(e), classOf(e) == m.maxClass) })
+		m.each(func(t table) { count(uintptr(t.base()), t.class() >= uintptr(m.limits[7])) })
 	}
 	return full, huge
 }

@@ -269,7 +269,8 @@ func (m *Map[K, V]) Delete(k K) bool {
 	h := hashOf(&m.hash, &k)
 	at, ok := find[K, V](&m.core, &k, h)
 	if ok {
-		m.remove(at, h)
+		m.remove(m.tableOf(h), at, h)
+		m.len--
 	}
 	return ok
 }

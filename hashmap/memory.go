@@ -42,7 +42,7 @@ func (c *core) newTable(of uintptr, huge bool) (table, error) {
 	}
 	if p == nil {
 		var err error
-		if p, err = c.alloc(size, lineBytes); err != nil {
+		if p, err = c.alloc(size, tableAlign); err != nil {
 			return table{}, err
 		}
 	}

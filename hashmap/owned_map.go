@@ -124,7 +124,8 @@ func (m *Map[K, V]) deleteOwned(k *K) bool {
 			m.eachCopy(*refIn(at), h, func(at spot) { *tagIn(at.tags, at.slot) = 0 })
 		}
 		m.freeSlot(at)
-		m.remove(at, h)
+		m.remove(m.tableOf(h), at, h)
+		m.len--
 	}
 	return ok
 }

@@ -21,7 +21,7 @@ func TestSimilarStrings(t *testing.T) {
 	}
 	m := New[string, int](alloctest.New(t), nil)
 	defer m.Close()
-	m.hash.narrowBy(1<<64 - 1)
+	m.narrowBy(1<<64 - 1)
 	for i, k := range keys {
 		if err := m.Put(k, i); err != nil {
 			t.Fatal(err)

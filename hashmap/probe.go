@@ -2,6 +2,12 @@
 
 package hashmap
 
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/prefetch"
+)
+
 // Results of a probe that are not the address of a key.
 const (
 	absent  = 0 // the map does not have the key
@@ -11,12 +17,16 @@ const (
 // probeInGo, as probe, searches the home of hash h. It returns the address and the slot of the
 // first key whose tag matches, or absent or further, and the address of the home's tags.
 func probeInGo(c *core, h uint64) (key, slot, tags uintptr) {
-	t, tag := c.tableOf(h), fingerprint(h)
-	i := t.home(h)
+	return lockedInGo(&c.layout, c.tableOf(h), h)
+}
+
+// lockedInGo, as probeLocked, is probeInGo in a table of a Shared that the caller has locked.
+func lockedInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
+	i, tag := t.home(h), fingerprint(h)
 	p := t.tags(i)
 	lo, hi := tagWords(p)
 	if match := matching(lo, hi, tag); match != 0 {
-		at := t.at(&c.layout, i, first(match))
+		at := t.at(l, i, first(match))
 		return uintptr(at.key), at.slot, uintptr(p)
 	}
 	if *t.overflow(i)&overflowBit(tag) != 0 {
@@ -29,7 +39,7 @@ func probeInGo(c *core, h uint64) (key, slot, tags uintptr) {
 // only if that is k, and the hash of k.
 func wordInGo(c *core, k uint64) (key, slot, tags uintptr, h uint64) {
 	h = c.hash.word(k)
-	key, slot, tags = probeInGo(c, h)
+	key, slot, tags = lockedInGo(&c.layout, c.tableOf(h), h)
 	if key > further && *(*uint64)(pointer(key)) != k {
 		key = further
 	}
@@ -41,4 +51,46 @@ func wordInGo(c *core, k uint64) (key, slot, tags uintptr, h uint64) {
 func aheadInGo(c *core, h uint64) byte {
 	t := c.tableOf(h)
 	return *(*byte)(t.tags(t.home(h)))
+}
+
+// peekInGo, as peek, is R1 to R4 of a reader in the home of hash h: see shared.go. It returns the
+// same key as probeInGo. If that is an address, version and seen are for R5. If it is absent, peek has
+// done R5; if it met a writer, it is further.
+func peekInGo(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64) {
+	at := entryFor(m.dir.Load(), h)
+	m.seam.At(readDirectory)
+	e := at.Load() // R1
+	m.seam.At(readTable)
+	if e <= replacedDirectory {
+		return further, nil, 0
+	}
+	t, tag := tableAt(e), fingerprint(h)
+	i := t.home(h)
+	prefetch.Lines(uintptr(t.preferred(&m.layout, i, h).key), 1)
+	version = versionOf(t.tags(i))
+	seen = atomic.LoadUint64(version) // R2
+	m.seam.At(readVersion)
+	if seen&1 != 0 || at.Load() != e { // R3
+		return further, nil, 0
+	}
+	m.seam.At(readEntry)
+	lo, hi := loadTags(t.tags(i)) // R4
+	m.seam.At(readTags)
+	if match := matching(lo, hi, tag); match != 0 {
+		return uintptr(t.at(&m.layout, i, first(match)).key), version, seen
+	}
+	if loadByte(t.overflow(i))&overflowBit(tag) != 0 || atomic.LoadUint64(version) != seen { // R5
+		return further, nil, 0
+	}
+	return absent, nil, 0
+}
+
+// homeInGo, as homeAhead, begins to load the lines of the home of hash h in the table of a
+// directory's entry.
+func homeInGo(m *sharedTables, e uintptr, h uint64) {
+	t := tableAt(e)
+	i := t.home(h)
+	at := t.preferred(&m.layout, i, h)
+	prefetch.Lines(uintptr(at.tags), 1)
+	prefetch.Lines(uintptr(at.key), 1)
 }

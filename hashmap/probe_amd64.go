@@ -1,6 +1,6 @@
 // Probes in assembly: see probe_amd64.s.
 
-//go:build !race && !freehold_portable && !asan
+//go:build !race && !freehold_portable && !asan && !freehold_seams
 
 package hashmap
 
@@ -10,15 +10,28 @@ import "github.com/freehold-go/freehold/internal/pin"
 func entries() *uintptr
 
 type probes struct {
-	probe func(c *core, h uint64) (key, slot, tags uintptr)
-	word  func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
-	ahead func(c *core, h uint64) byte
+	probe  func(c *core, h uint64) (key, slot, tags uintptr)
+	word   func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
+	ahead  func(c *core, h uint64) byte
+	peek   func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
+	home   func(m *sharedTables, e uintptr, h uint64)
+	locked func(l *layout, t table, h uint64) (key, slot, tags uintptr)
 }
 
-var assembly = pin.Assembly(probes{probeInGo, wordInGo, aheadInGo}, entries())
+var assembly = pin.Assembly(probes{probeInGo, wordInGo, aheadInGo, peekInGo, homeInGo, lockedInGo}, entries())
 
 func probe(c *core, h uint64) (key, slot, tags uintptr) { return assembly.probe(c, h) }
 
 func probeWord(c *core, k uint64) (key, slot, tags uintptr, h uint64) { return assembly.word(c, k) }
 
 func loadAhead(c *core, h uint64) byte { return assembly.ahead(c, h) }
+
+func peek(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64) {
+	return assembly.peek(m, h)
+}
+
+func homeAhead(m *sharedTables, e uintptr, h uint64) { assembly.home(m, e, h) }
+
+func probeLocked(l *layout, t table, h uint64) (key, slot, tags uintptr) {
+	return assembly.locked(l, t, h)
+}

@@ -1,4 +1,4 @@
-//go:build !amd64 || race || freehold_portable || asan
+//go:build !amd64 || race || freehold_portable || asan || freehold_seams
 
 package hashmap
 
@@ -7,3 +7,13 @@ func probe(c *core, h uint64) (key, slot, tags uintptr) { return probeInGo(c, h)
 func probeWord(c *core, k uint64) (key, slot, tags uintptr, h uint64) { return wordInGo(c, k) }
 
 func loadAhead(c *core, h uint64) byte { return aheadInGo(c, h) }
+
+func peek(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64) {
+	return peekInGo(m, h)
+}
+
+func homeAhead(m *sharedTables, e uintptr, h uint64) { homeInGo(m, e, h) }
+
+func probeLocked(l *layout, t table, h uint64) (key, slot, tags uintptr) {
+	return lockedInGo(l, t, h)
+}

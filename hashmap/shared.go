@@ -2,11 +2,10 @@
 //
 //	directory   | table | table | table | ...      by the top bits of the hash
 //	                |
-//	table       | head | group | group | ... |     shared_table.go
-//	                      |
-//	group       | tags | version | 7 entries |
+//	table       | lock | tags, version | ... | slots | ... |     shared_head.go, table.go
 //
-// Each table has a lock in its head, which writers take. Each group is a seqlock: a reader loads
+// Map and Shared have the same kind of tables. In a Shared each table has a lock too, which writers
+// take. Each group is a seqlock: a reader loads
 // the version of a group, its entries, and the version again. If that has changed, the reader takes
 // the lock. shared_write.go has the writers, shared_grow.go the replacement of tables, and
 // shared_text.go strings, bytes and large values.
@@ -56,16 +55,16 @@ import (
 // K and V may be any types without Go pointers, or string; V may also be []byte. The map copies
 // strings and bytes. It returns copies too, on the Go heap; AppendTo and View avoid these.
 //
-// Get takes no lock, unless it meets a writer in the same group of 7 entries. Put, Delete and
-// Update lock a table of up to 16 KiB, or of 49 entries if these take more. A Put may copy one such
+// Get takes no lock, unless it meets a writer in the same group of 16 entries. Put, Delete and
+// Update lock a table of up to 16 KiB, or of 64 entries if these take more. A Put may copy one such
 // table to make room. Calls for one key are linearizable: each takes effect at one moment between
 // its call and its return.
 //
-// An entry with a K and a V of 8 bytes takes 32 to 48 bytes, depending on how full the tables are:
-// see Stats. Larger entries take 2.2 to 3.5 times their size, in whole words. Tables split, and
-// never join: after many deletions and insertions for each entry, an entry takes up to 48 bytes
-// more than its K and V. The map keeps replaced tables for reuse. Only Close returns them to the
-// parent.
+// An entry with a K and a V of 8 bytes takes 30 to 36 bytes in a map of more than 100,000 entries,
+// and up to 85 in a smaller one, which keeps more replaced tables for reuse: see Stats. On many
+// processors there are more tables from the beginning. Larger entries take 1.5 to 2.2 times their
+// size, in whole words. Tables split, and never join: as in a Map, a steady stream of deletions and
+// insertions may double their memory. Only Close returns it to the parent.
 //
 // A V of 128 bytes or more is in a block of its own, as strings and bytes are. Its entry takes as
 // much as one with a V of 8 bytes. Replacing such a value takes a new block, and fails if the
@@ -76,7 +75,6 @@ import (
 type Shared[K comparable, V any] struct {
 	sharedTables
 	_      [lineBytes]byte
-	hasher hasher
 	keys   textKind
 	values textKind
 }
@@ -92,7 +90,7 @@ func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shar
 		o = &Options{}
 	}
 	m := &Shared[K, V]{}
-	m.hasher, m.values = kindsOf[K, V]("hashmap.NewShared")
+	m.hash, m.values = kindsOf[K, V]("hashmap.NewShared")
 	m.keys = textKindOf(reflect.TypeFor[K]())
 	var k K
 	var v V
@@ -110,6 +108,8 @@ func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shar
 	if !m.direct { // references are aligned, on 32 bits too
 		keyBytes, valueBytes = (keyBytes+refBytes-1)&^(refBytes-1), (valueBytes+refBytes-1)&^(refBytes-1)
 	}
+	m.hashAt = m.hashOfSlot
+	m.short = m.hash.kind == plainKeys && isShort[K]()
 	m.init(keyBytes, valueBytes, unsafe.Sizeof(k)+unsafe.Sizeof(v))
 	container.Make(m, &m.base, &sharedKind, parent, o.Name)
 	return m
@@ -121,67 +121,32 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 		return m.getSlow(k)
 	}
 	var h uint64
-	if unsafe.Sizeof(k) == 8 && m.hasher.kind == plainKeys { // inlined
-		h = m.hasher.word(*(*uint64)(unsafe.Pointer(&k)))
+	if unsafe.Sizeof(k) == 8 && m.short { // inlined
+		h = m.hash.word(*(*uint64)(unsafe.Pointer(&k)))
 	} else {
-		h = hashSlow(&m.hasher, &k)
+		h = hashSlow(&m.hash, &k)
 	}
-	at := entryFor(m.dir.Load(), h)
-	m.seam.At(readDirectory)
-	e := at.Load() // R1
-	m.seam.At(readTable)
-	if e <= replacedDirectory {
-		return m.getSlow(k)
+	slot, version, seen := peek(&m.sharedTables, h)
+	if slot == absent {
+		return v, false
 	}
-	// The layout is m.layout, as constants.
-	l := shardLayoutOf(wordsFor[K](), wordsFor[V]())
-	tag, groups := tagOf(h), groupsOf(e)
-	i := homeOf(h, groups)
-	for range groups {
-		g := pointer(tableOf(e) + (i+1)*l.stride)
-		version := atomic.LoadUint64(versionOf(g)) // R2
-		m.seam.At(readVersion)
-		if version&1 != 0 {
-			break
-		}
-		if at.Load() != e { // R3
-			break
-		}
-		m.seam.At(readEntry)
-		w := atomic.LoadUint64(tagsAt(g)) // R4
-		m.seam.At(readTags)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			slot := unsafe.Add(g, shardHeadBytes+slotOf(match)*l.slot)
-			if loadCell[K](slot) == k {
-				m.seam.At(readKey)
-				v := loadCell[V](unsafe.Add(slot, l.value))
-				m.seam.At(readValue)
-				if atomic.LoadUint64(versionOf(g)) != version { // R5
-					return m.getSlow(k)
-				}
-				return v, true
-			}
-		}
-		if atomic.LoadUint64(versionOf(g)) != version { // R5
-			break
-		}
-		if w&passBit(tag) == 0 {
-			return v, false
-		}
-		if i++; i == groups {
-			i = 0
+	if slot > further && loadCell[K](pointer(slot)) == k {
+		m.seam.At(readKey)
+		found := loadCell[V](unsafe.Add(pointer(slot), -int(wordsFor[V]())))
+		m.seam.At(readValue)
+		if atomic.LoadUint64(version) == seen { // R5
+			return found, true
 		}
 	}
 	return m.getSlow(k)
 }
 
-// getSlow is Get for maps with text and in race builds, and after Get found no table or met a
-// writer.
+// getSlow is Get for all maps and all keys.
 func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 	m.mustBeOpen("Get")
-	h := hashOf(&m.hasher, &k)
-	if !readersLock && !m.direct {
-		if v, found, sure := m.getText(h, &k); sure {
+	h := hashOf(&m.hash, &k)
+	if !readersLock {
+		if v, found, sure := m.getUnlocked(h, &k); sure {
 			return v, found
 		}
 	}
@@ -197,18 +162,19 @@ func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (fo
 		return false
 	}
 	defer m.leave(x)
-	g, i := m.find(x, h, k)
-	if g == nil {
-		return false
+	at, found := m.find(x.table, h, k)
+	if found {
+		use(at.key)
 	}
-	use(m.slot(g, i))
-	return true
+	return found
 }
 
-// getText is Get for a map with text. The result is sure unless it met a writer.
-func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
-	guard := m.retired.readers.Enter() // before R1
-	defer guard.Leave()
+// getUnlocked is Get without the lock. The result is sure unless it met a writer.
+func (m *Shared[K, V]) getUnlocked(h uint64, k *K) (v V, found, sure bool) {
+	if !m.direct {
+		guard := m.retired.readers.Enter() // before R1
+		defer guard.Leave()
+	}
 	s, sure := m.look(h, k)
 	if s.slot == nil {
 		return v, false, sure
@@ -220,49 +186,57 @@ func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 
 // A sight is a slot where a reader saw a key, and the version of its group before that.
 type sight struct {
-	group, slot unsafe.Pointer
-	version     uint64
+	slot    unsafe.Pointer
+	version *uint64
+	seen    uint64
 }
 
 // same is R5: it reports whether all words loaded from the slot belong to one entry.
-func (s sight) same() bool { return atomic.LoadUint64(versionOf(s.group)) == s.version }
+func (s sight) same() bool { return atomic.LoadUint64(s.version) == s.seen }
 
-// look searches for k in a map with text, under a guard. It returns no slot if there is no entry.
+// look searches for k, in a map with text under a guard. It returns no slot if there is no entry.
 // If it met a writer, it returns no slot and is not sure.
 func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
+	slot, version, seen := peek(&m.sharedTables, h)
+	switch {
+	case slot == absent:
+		return s, true
+	case slot > further && m.isKey(pointer(slot), k):
+		m.seam.At(readKey)
+		return sight{pointer(slot), version, seen}, true
+	}
 	at, e := m.lookUp(h)
 	m.seam.At(readTable)
 	if e == 0 {
 		return s, true
 	}
-	tag, groups := tagOf(h), groupsOf(e)
-	i := homeOf(h, groups)
-	for range groups {
-		g := m.group(tableOf(e), i)
-		version := atomic.LoadUint64(versionOf(g))
+	t, tag := tableAt(e), fingerprint(h)
+	i := t.home(h)
+	for range t.groups() {
+		group := sight{version: versionOf(t.tags(i))}
+		group.seen = atomic.LoadUint64(group.version) // R2
 		m.seam.At(readVersion)
-		if version&1 != 0 || at.Load() != e {
+		if group.seen&1 != 0 || at.Load() != e { // R3
 			return s, false
 		}
 		m.seam.At(readEntry)
-		w := atomic.LoadUint64(tagsAt(g))
+		lo, hi := loadTags(t.tags(i)) // R4
 		m.seam.At(readTags)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			slot := m.slot(g, slotOf(match))
-			if m.isKey(slot, k) {
+		for match := matching(lo, hi, tag); match != 0; match &= match - 1 {
+			group.slot = t.at(&m.layout, i, first(match)).key
+			if m.isKey(group.slot, k) {
 				m.seam.At(readKey)
-				return sight{g, slot, version}, true
+				return group, true
 			}
 		}
-		if atomic.LoadUint64(versionOf(g)) != version {
+		passed := loadByte(t.overflow(i))&overflowBit(tag) != 0
+		if !group.same() {
 			return s, false
 		}
-		if w&passBit(tag) == 0 {
+		if !passed {
 			return s, true
 		}
-		if i++; i == groups {
-			i = 0
-		}
+		i = t.after(i)
 	}
 	return s, true
 }
@@ -282,10 +256,10 @@ func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 		for pos, more := uint64(0), true; more; {
 			entries = entries[:0]
 			pos, more = m.visit(pos, func(x held) {
-				if headOf(x.e).live == 0 {
+				if x.head().live == 0 {
 					return
 				}
-				m.eachSlot(x.e, func(_, slot unsafe.Pointer) {
+				m.eachSlot(x.table, func(slot unsafe.Pointer) {
 					entries = append(entries, entry{m.ownKeyAt(slot), m.valueAt(slot)})
 				})
 			})
@@ -304,13 +278,14 @@ func (m *Shared[K, V]) Clear() {
 	m.mustBeOpen("Clear")
 	for pos, more := uint64(0), true; more; {
 		pos, more = m.visit(pos, func(x held) {
-			if m.direct {
-				m.empty(x)
+			if x.head().live == 0 {
 				return
 			}
 			var texts []ref
-			m.eachSlot(x.e, func(_, slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
-			m.empty(x)
+			if !m.direct {
+				m.eachSlot(x.table, func(slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
+			}
+			x.clear()
 			m.retired.retire(&m.sharedTables, texts...)
 		})
 	}

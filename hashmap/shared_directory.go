@@ -27,27 +27,25 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
-	"github.com/freehold-go/freehold/internal/prefetch"
 	"github.com/freehold-go/freehold/internal/seam"
 )
 
 // sharedTables is the part of a Shared that does not depend on its types.
 type sharedTables struct {
-	base     container.Base
-	dir      atomic.Uintptr // 0 if NewShared did not make the map
-	direct   bool           // neither keys nor values are text
-	seam     seam.Seam
-	locks    sharedLocks
-	layout   shardLayout
-	maxClass uintptr         // of tables, unless hashes collide
-	_        [lineBytes]byte // fields above are read by readers, fields below are written
+	base   container.Base
+	dir    atomic.Uintptr // 0 if NewShared did not make the map
+	direct bool           // neither keys nor values are text
+	seam   seam.Seam
+	locks  sharedLocks
+	scheme
+	_ [lineBytes]byte // fields above are read by readers, fields below are written
 
 	mu       sync.Mutex
-	dirs     []uintptr   // all directories, as in dir; the last is the current one
-	spare    [][]uintptr // replaced tables, by class
-	tables   int         // in the directory
-	reserved int         // bytes from the parent, without text and huge
-	huge     hugeTables  // memory for tables of maxClass
+	dirs     []uintptr              // all directories, as in dir; the last is the current one
+	spare    [classMask + 1][]table // replaced tables, by class
+	tables   int                    // in the directory
+	reserved int                    // bytes from the parent, without text and huge
+	huge     hugeTables             // memory for tables of the greatest classes
 
 	_       [lineBytes]byte
 	retired retireList
@@ -57,8 +55,7 @@ const replacedDirectory = 1
 
 const (
 	maxShards     = 1 << 10
-	minMaxClass   = 3
-	copiedBytes   = 1 << 20 // the most bytes of K and V in a table beyond minMaxClass: All copies them
+	copiedBytes   = 1 << 20 // the most bytes of K and V in a table of more than minGroups: All copies them
 	sparseEntries = 64      // the directory does not double if it has this many entries for each table
 )
 
@@ -70,12 +67,9 @@ func noDirectoryWord() uintptr {
 }
 
 func (m *sharedTables) init(keyBytes, valueBytes, entryBytes uintptr) {
-	m.layout = shardLayoutOf(keyBytes, valueBytes)
-	m.maxClass = minMaxClass
-	for m.layout.stride<<(m.maxClass+1) <= tableBytes && entryBytes*slotsPerGroup<<(m.maxClass+1) <= copiedBytes {
-		m.maxClass++
-	}
-	m.huge.init(m.layout.stride << m.maxClass)
+	m.layout = sharedLayout(keyBytes, valueBytes)
+	m.setLimits(min(tableBytes, copiedBytes/max(entryBytes, 1)*max(m.layout.groupBytes/groupSlots, 1)))
+	m.huge.init(m.sharedBytes(m.limit(0)))
 	m.dir.Store(noDirectoryWord())
 }
 
@@ -98,10 +92,10 @@ func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	}
 }
 
-// held is a table whose lock is held: its entry and the entry's address.
+// held is a table whose lock is held, and the address of its entry.
 type held struct {
+	table
 	at *atomic.Uintptr
-	e  uintptr
 }
 
 // enter locks the table for a hash. It reports false if there is no table.
@@ -113,17 +107,17 @@ func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 			return held{}, false
 		}
 		// The lock is a barrier: the home's lines would be loaded only after the lock's line.
-		home := uintptr(m.group(tableOf(e), homeOf(h, groupsOf(e))))
-		prefetch.Lines(home, int(min(m.layout.stride/prefetch.LineBytes, 2)))
-		m.lock(e)
+		homeAhead(m, e, h)
+		t := tableAt(e)
+		m.lock(t)
 		if at.Load() == e {
-			return held{at, e}, true
+			return held{t, at}, true
 		}
-		m.unlock(e)
+		m.unlock(t)
 	}
 }
 
-func (m *sharedTables) leave(x held) { m.unlock(x.e) }
+func (m *sharedTables) leave(x held) { m.unlock(x.table) }
 
 // enterNew is enter, but makes a table if there is none.
 func (m *sharedTables) enterNew(h uint64) (held, error) {
@@ -131,7 +125,7 @@ func (m *sharedTables) enterNew(h uint64) (held, error) {
 		if x, ok := m.enter(h); ok {
 			return x, nil
 		}
-		if err := m.create(h, 1); err != nil {
+		if err := m.create(h, 0); err != nil {
 			return held{}, err
 		}
 	}
@@ -148,13 +142,13 @@ func (m *sharedTables) create(h uint64, class uintptr) error {
 	if e != 0 {
 		return nil
 	}
-	e, err := m.take(class)
+	t, err := m.take(class, class > 0)
 	if err != nil {
 		return err
 	}
-	m.reset(e, depthOf(m.dir.Load()))
+	t.reset(depthOf(m.dir.Load()))
 	m.tables++
-	at.Store(e)
+	at.Store(uintptr(t.ref))
 	return nil
 }
 
@@ -170,7 +164,10 @@ func (m *sharedTables) deepen(depth uintptr) error {
 	if len(m.dirs) > 0 && depthOf(old) >= depth {
 		return nil
 	}
-	p, err := m.allocTable(1<<depth, wordBytes, lineBytes)
+	if depth >= 8*wordBytes-4 {
+		return fmt.Errorf("%w: a directory of 2^%d references", freehold.ErrOutOfMemory, depth)
+	}
+	p, err := m.allocTable(wordBytes << depth)
 	if err != nil {
 		return err
 	}
@@ -190,54 +187,42 @@ func (m *sharedTables) deepen(depth uintptr) error {
 	return nil
 }
 
-// take returns the entry of a spare or new table of a class. Its versions are valid, its other
-// contents undefined. mu is held.
-func (m *sharedTables) take(class uintptr) (uintptr, error) {
-	for uintptr(len(m.spare)) <= class {
-		m.spare = append(m.spare, nil)
-	}
+// take returns a spare or new table of a class, in a huge page if lasting is set. Its versions are
+// valid, its other contents undefined. mu is held.
+func (m *sharedTables) take(class uintptr, lasting bool) (table, error) {
 	if last := len(m.spare[class]) - 1; last >= 0 {
-		e := m.spare[class][last]
+		t := m.spare[class][last]
 		m.spare[class] = m.spare[class][:last]
-		return e, nil
+		return t, nil
 	}
-	if size := m.layout.stride << class; size == m.huge.size {
-		if p := m.huge.take(m.base.Parent, size, uintptr(m.reserved+m.huge.bytes)); p != nil {
-			clear(unsafe.Slice((*byte)(p), size))
-			return uintptr(p) | class, nil
+	size := m.sharedBytes(class)
+	var p unsafe.Pointer
+	if lasting {
+		p = m.huge.take(m.base.Parent, size, uintptr(m.reserved+m.huge.bytes))
+	}
+	if p == nil {
+		var err error
+		if p, err = m.allocTable(size); err != nil {
+			return table{}, err
 		}
 	}
-	p, err := m.allocTable(1<<class, m.layout.stride, tableAlign(m.layout.stride))
-	return uintptr(p) | class, err
+	clear(unsafe.Slice((*byte)(p), frontBytes+uintptr(classes[class].groups)*sharedHeadBytes))
+	return table{unsafe.Add(p, frontBytes+sharedClass+class)}, nil
 }
 
 // give makes a table spare. mu is held.
-func (m *sharedTables) give(e uintptr) { m.spare[classOf(e)] = append(m.spare[classOf(e)], e) }
+func (m *sharedTables) give(t table) { m.spare[t.class()] = append(m.spare[t.class()], t) }
 
-// allocTable returns n*size zeroed bytes of the parent, for a table or a directory. mu is held.
-func (m *sharedTables) allocTable(n, size, align uintptr) (unsafe.Pointer, error) {
-	hi, bytes := bits.Mul64(uint64(n), uint64(size))
-	if n == 0 || hi > 0 || bytes > math.MaxInt {
-		return nil, fmt.Errorf("%w: %d bytes of tables", freehold.ErrOutOfMemory, uint64(math.MaxInt))
+// allocTable returns a block of the parent, for a table or a directory. mu is held.
+func (m *sharedTables) allocTable(size uintptr) (unsafe.Pointer, error) {
+	if size > math.MaxInt {
+		return nil, fmt.Errorf("%w: %d bytes of tables", freehold.ErrOutOfMemory, size)
 	}
-	b, err := m.block(m.base.Parent.Zeroed, int(bytes), int(align))
-	if err != nil {
-		return nil, err
+	p, err := m.alloc(size, tableAlign)
+	if err == nil {
+		m.reserved += int(size)
 	}
-	m.reserved += len(b)
-	return unsafe.Pointer(unsafe.SliceData(b)), nil
-}
-
-// block calls alloc, a method of the parent. If the parent refuses, block frees the texts whose
-// readers have left, and calls alloc once more if this or another goroutine has freed any
-// meanwhile.
-func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size, align int) ([]byte, error) {
-	freed := m.retired.freed.Load()
-	b, err := alloc(size, align)
-	if err != nil && m.retired.reclaim(m) != freed {
-		b, err = alloc(size, align)
-	}
-	return b, container.Refused(err)
+	return p, err
 }
 
 // freeTable returns a block of allocTable to the parent. mu is held.
@@ -246,10 +231,15 @@ func (m *sharedTables) freeTable(addr, size uintptr) {
 	m.free(pointer(addr), size)
 }
 
-// alloc returns a block for text from the parent.
+// alloc returns a block from the parent. If the parent refuses, alloc frees the texts whose readers
+// have left, and asks once more if this or another goroutine has freed any meanwhile.
 func (m *sharedTables) alloc(size uintptr, align int) (unsafe.Pointer, error) {
-	b, err := m.block(m.base.Parent.Alloc, int(size), align)
-	return unsafe.Pointer(unsafe.SliceData(b)), err
+	freed := m.retired.freed.Load()
+	b, err := m.base.Parent.Alloc(int(size), align)
+	if err != nil && m.retired.reclaim(m) != freed {
+		b, err = m.base.Parent.Alloc(int(size), align)
+	}
+	return unsafe.Pointer(unsafe.SliceData(b)), container.Refused(err)
 }
 
 // free returns a block to the parent.
@@ -272,21 +262,22 @@ func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool
 		if x, ok := m.enter(pos); ok {
 			defer m.leave(x)
 			f(x)
-			next = pos + 1<<(64-headOf(x.e).depth)
+			next = pos + 1<<(64-x.head().depth)
 			return next, next != 0
 		}
 	}
 }
 
-// each calls f with the entry of each table. mu is held.
-func (m *sharedTables) each(f func(e uintptr)) {
+// each calls f with each table. mu is held.
+func (m *sharedTables) each(f func(t table)) {
 	for pos, more := uint64(0), true; more; {
 		dir := m.dir.Load()
 		e := entryFor(dir, pos).Load()
 		step := uint64(1) << (dir & classMask)
 		if e != 0 {
-			f(e)
-			step = 1 << (64 - headOf(e).depth)
+			t := tableAt(e)
+			f(t)
+			step = 1 << (64 - t.head().depth)
 		}
 		pos += step
 		more = pos != 0
@@ -307,9 +298,9 @@ func (m *sharedTables) close() {
 	m.each(m.give)
 	m.dir.Store(noDirectoryWord())
 	for class, tables := range m.spare {
-		for _, e := range tables {
-			if !m.huge.has(tableOf(e)) {
-				m.freeTable(tableOf(e), m.layout.stride<<class)
+		for _, t := range tables {
+			if !m.huge.has(uintptr(t.base())) {
+				m.freeTable(uintptr(t.base())-frontBytes, m.sharedBytes(uintptr(class)))
 			}
 		}
 	}
@@ -317,5 +308,5 @@ func (m *sharedTables) close() {
 		m.freeTable(d&^classMask, wordBytes<<depthOf(d))
 	}
 	m.huge.close(m.base.Parent)
-	m.spare, m.dirs, m.tables = nil, nil, 0
+	m.spare, m.dirs, m.tables = [classMask + 1][]table{}, nil, 0
 }

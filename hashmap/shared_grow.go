@@ -1,15 +1,15 @@
-// Growth of a Shared: a table without room is replaced.
+// Growth of a Shared: a table without a place for an entry is replaced.
 //
-//	entries             class           replaced by
-//	up to 7/8 of room   any             one of its class, without the room of deleted entries
-//	more                below largest   one of the next class, twice the size
-//	more                largest         two, by the next bit of the hash
+//	entries                 class             replaced by
+//	less than 13/16         any               one of its class, where entries are nearer to their homes
+//	more                    below the limit   one of a greater class, as in grow.go
+//	more                    the limit         two, by the next bit of the hash
 //
 // So a Put copies at most one table, of up to 16 KiB. All memory is allocated first; an error
 // leaves the map unchanged.
 //
 // If hashes agree in many bits, splits would not help and the directory would double forever. So if
-// the directory would have sparseEntries for each table, the table grows beyond the largest class.
+// the directory would have sparseEntries for each table, the table grows beyond the limit.
 
 package hashmap
 
@@ -22,23 +22,34 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// makeRoom replaces the locked table of a hash, which has no room, and unlocks it.
-func (m *Shared[K, V]) makeRoom(x held, h uint64) error {
+// makeRoom replaces the locked table of a hash, which has no place for it, and unlocks it. again
+// says that it has done so before.
+func (m *Shared[K, V]) makeRoom(x held, h uint64, again bool) error {
 	defer m.leave(x)
-	hd := headOf(x.e)
-	class, depth := classOf(x.e), hd.depth
+	depth, class := x.head().depth, x.class()
+	limit := m.limit(h >> (64 - depth) << (64 - depth))
 	switch {
-	case hd.live <= roomOf(class)*7/8:
-	case class < m.maxClass || m.isSparse(depth):
-		class++
-	default:
-		depth++
-		class = m.maxClass
-		for roomOf(class) < hd.live { // in case all entries go to one side
-			class++
-		}
+	case !again && x.head().live*16 < uintptr(x.slots())*13 && x.groups() > maxPasses:
+		return m.replace(x, h, [2]uintptr{class}, depth)
+	case class < limit && !m.isHuge(x.table):
+		return m.replace(x, h, [2]uintptr{min(nextClass(class), limit)}, depth)
+	case m.isSparse(depth):
+		return m.replace(x, h, [2]uintptr{nextClass(class)}, depth)
 	}
-	return m.replace(x, h, class, depth)
+	return m.replace(x, h, m.halves(x, h), depth+1)
+}
+
+// halves returns the classes of the two tables that replace a full one.
+func (m *sharedTables) halves(x held, h uint64) [2]uintptr {
+	shift := 64 - x.head().depth
+	first := h >> shift << shift
+	return [2]uintptr{min(x.class(), m.limit(first)), min(x.class(), m.limit(first|1<<(shift-1)))}
+}
+
+func (m *sharedTables) isHuge(t table) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.huge.has(uintptr(t.base()))
 }
 
 // isSparse reports whether a table of the given depth must not split, because the directory would
@@ -50,60 +61,85 @@ func (m *sharedTables) isSparse(depth uintptr) bool {
 }
 
 // replace replaces the locked table of a hash by one table of a class and the same depth, or by two
-// if depth is one more. It does not unlock the table.
-func (m *Shared[K, V]) replace(x held, h uint64, class, depth uintptr) error {
-	var to [2]uintptr
-	n := depth - headOf(x.e).depth + 1
-	if err := m.takeSome(to[:n], class); err != nil {
+// if depth is one more. A table has a greater class if its entries need it. replace does not unlock
+// the table.
+func (m *Shared[K, V]) replace(x held, h uint64, classes [2]uintptr, depth uintptr) error {
+	shift, n := 64-depth, int(depth-x.head().depth+1)
+	m.fit(x.table, classes[:n], shift)
+	to, err := m.takeSome(classes[:n])
+	if err != nil {
 		return err
 	}
-	for _, e := range to[:n] {
-		m.reset(e, depth)
+	for _, t := range to[:n] {
+		t.reset(depth)
 	}
-	if n == 1 {
-		to[1] = to[0]
-	}
-	m.eachSlot(x.e, func(_, from unsafe.Pointer) {
-		h := m.hashAt(from)
-		e := to[h>>(64-depth)&1]
-		g, i := m.place(e, h)
-		m.copySlot(m.slot(g, i), from)
+	m.eachSlot(x.table, func(from unsafe.Pointer) {
+		h := m.hashOfKey(from)
+		t := to[int(h>>shift)&(n-1)]
+		at, ok := t.place(&m.layout, h, t.groups())
+		if !ok {
+			panic("freehold: hashmap: a table that grew is full") // fit has seen to that
+		}
+		m.copySlot(at.key, from)
 		text := uintptr(0)
 		if !m.direct {
 			var texts [2]ref
 			text = textBytes(m.appendTexts(texts[:0], from)...)
 		}
-		fill(e, g, i, h, text)
+		t.head().count(1, text)
 	})
 	m.seam.At(copied)
-	return m.publish(x, h, to, n)
+	return m.publish(x, h, to[:n])
 }
 
-// takeSome sets all entries to tables of a class. On an error it takes none.
-func (m *sharedTables) takeSome(entries []uintptr, class uintptr) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range entries {
-		e, err := m.take(class)
-		if err != nil {
-			for _, e := range entries[:i] {
-				m.give(e)
-			}
-			return err
-		}
-		entries[i] = e
+// fit raises the classes of the tables that replace t, so that each has room for its entries. If
+// each would have room for all of t, it does not count them.
+func (m *sharedTables) fit(t table, of []uintptr, shift uintptr) {
+	fits := true
+	for _, class := range of {
+		fits = fits && t.head().live <= uintptr(classes[class].groups)*groupSlots
 	}
-	return nil
+	if fits {
+		return
+	}
+	var counts [2]int
+	nans := 0 // each has another hash when replace asks again
+	m.eachSlot(t, func(slot unsafe.Pointer) {
+		if h := m.hashOfKey(slot); m.isNaN(slot, h) {
+			nans++
+		} else {
+			counts[int(h>>shift)&(len(of)-1)]++
+		}
+	})
+	for i, n := range counts[:len(of)] {
+		n += nans
+		of[i] = max(of[i], classFor(n, true))
+	}
 }
 
-// publish replaces the locked table of a hash in the directory by n tables.
-func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error {
+// takeSome takes tables of the classes. On an error it takes none.
+func (m *sharedTables) takeSome(classes []uintptr) (to [2]table, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	old := headOf(x.e).depth
-	if err := m.deepen(headOf(to[0]).depth); err != nil {
-		for _, e := range to[:n] {
-			m.give(e)
+	for i, class := range classes {
+		if to[i], err = m.take(class, class >= m.limit(math.MaxUint64)); err != nil {
+			for _, t := range to[:i] {
+				m.give(t)
+			}
+			return to, err
+		}
+	}
+	return to, nil
+}
+
+// publish replaces the locked table of a hash in the directory by one or two tables.
+func (m *sharedTables) publish(x held, h uint64, to []table) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := x.head().depth
+	if err := m.deepen(to[0].head().depth); err != nil {
+		for _, t := range to {
+			m.give(t)
 		}
 		return err
 	}
@@ -111,43 +147,29 @@ func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error
 	first := h >> (64 - old) << (64 - old)
 	count := uint64(1) << (depthOf(dir) - old)
 	for i := range count {
-		entryFor(dir, first+i<<(dir&classMask)).Store(to[2*i/count])
+		entryFor(dir, first+i<<(dir&classMask)).Store(uintptr(to[uint64(len(to))*i/count].ref))
 		m.seam.At(published)
 	}
-	m.tables += int(n) - 1
-	m.give(x.e)
+	m.tables += len(to) - 1
+	m.give(x.table)
 	return nil
 }
 
 // Grow makes room for n more entries, so that few of the next Puts replace a table; any of them
-// still may. It takes the average memory of tables with n more entries, or up to a fifth more, and
-// perhaps a huge page. Blocks of strings, bytes and large values are taken by each Put. Grow takes
-// time proportional to the map's length. An error matches [freehold.ErrOutOfMemory]; the entries
-// are then unchanged. Grow panics if n is negative.
+// still may. It takes as little memory as [Map.Grow]. Blocks of strings, bytes and large values are
+// taken by each Put. Grow takes time proportional to the map's length. An error matches
+// [freehold.ErrOutOfMemory]; the entries are then unchanged. Grow panics if n is negative.
 func (m *Shared[K, V]) Grow(n int) error {
 	m.mustBeOpen("Grow")
 	arg.AtLeast("hashmap.Shared.Grow", "n", n, 0)
 	length := m.Len()
-	if n > math.MaxInt-length {
-		return fmt.Errorf("%w: %d more entries are more than an int can count", freehold.ErrOutOfMemory, n)
+	if n > (math.MaxInt-length)/int(m.groupBytes/(groupSlots/2)) {
+		return fmt.Errorf("%w: %d more entries are more bytes than an int can hold", freehold.ErrOutOfMemory, n)
 	}
-	n += length
-	class, depth := uintptr(1), m.firstDepth()
-	fits := func() bool {
-		// If Puts would replace two of three tables by larger ones, Grow replaces all. That
-		// is 6/5 of the memory that Puts would take. In a normal distribution two thirds are
-		// above the mean minus 0.43 standard deviations.
-		mean := float64(n) / float64(uint64(1)<<depth)
-		return mean-0.43*math.Sqrt(mean) <= float64(roomOf(class))
-	}
-	for !fits() && class < m.maxClass {
-		class++
-	}
-	for !fits() {
+	want := length + n
+	depth := m.firstDepth()
+	for want>>depth >= roomIn(m.limit(math.MaxUint64), false) {
 		depth++
-	}
-	if bytes := math.Ldexp(float64(m.layout.stride), int(class+depth)); bytes > math.MaxInt {
-		return fmt.Errorf("%w: tables for %d entries take %.0f bytes", freehold.ErrOutOfMemory, n, bytes)
 	}
 	m.mu.Lock()
 	err := m.deepen(depth)
@@ -156,14 +178,15 @@ func (m *Shared[K, V]) Grow(n int) error {
 		m.neededPage().wait()
 		x, ok := m.enter(pos)
 		if !ok {
-			err = m.create(pos, class)
+			err = m.create(pos, classFor(want>>depthOf(m.dir.Load())+1, false))
 			continue
 		}
-		switch hd := headOf(x.e); {
-		case hd.depth < depth:
-			err = m.replace(x, pos, max(class, classOf(x.e)), hd.depth+1)
-		case classOf(x.e) < class:
-			err = m.replace(x, pos, class, hd.depth)
+		hd := x.head()
+		switch class := classFor(want>>hd.depth+1, false); {
+		case class > m.limit(pos) && hd.depth < depth:
+			err = m.replace(x, pos, [2]uintptr{}, hd.depth+1)
+		case class > x.class() && class <= m.limit(pos):
+			err = m.replace(x, pos, [2]uintptr{class}, hd.depth)
 		default:
 			pos += 1 << (64 - hd.depth)
 			more = pos != 0

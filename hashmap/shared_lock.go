@@ -8,5 +8,5 @@ const readersLock = false
 // sharedLocks is empty: see shared_lock_race.go.
 type sharedLocks struct{}
 
-func (m *sharedTables) lock(e uintptr)   { headOf(e).mu.Lock() }
-func (m *sharedTables) unlock(e uintptr) { headOf(e).mu.Unlock() }
+func (m *sharedTables) lock(t table)   { t.head().mu.Lock() }
+func (m *sharedTables) unlock(t table) { t.head().mu.Unlock() }

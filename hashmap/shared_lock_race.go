@@ -16,9 +16,9 @@ const readersLock = true
 // sharedLocks are the locks of one map, since fn of Update may use another map.
 type sharedLocks struct{ mu [1 << 8]sync.Mutex }
 
-func (m *sharedTables) lock(e uintptr)   { m.locks.of(e).Lock() }
-func (m *sharedTables) unlock(e uintptr) { m.locks.of(e).Unlock() }
+func (m *sharedTables) lock(t table)   { m.locks.of(t).Lock() }
+func (m *sharedTables) unlock(t table) { m.locks.of(t).Unlock() }
 
-func (l *sharedLocks) of(e uintptr) *sync.Mutex {
-	return &l.mu[tableOf(e)/tableBytes%uintptr(len(l.mu))]
+func (l *sharedLocks) of(t table) *sync.Mutex {
+	return &l.mu[uintptr(t.base())/tableBytes%uintptr(len(l.mu))]
 }

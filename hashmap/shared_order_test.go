@@ -5,7 +5,6 @@ package hashmap
 import (
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/seam"
@@ -19,7 +18,7 @@ var readPoints = map[string]seam.Point{
 // sharedKeys returns n keys from first on. The first bits of their hashes are like's. If other is
 // set, they differ from like's.
 func sharedKeys[V any](m *Shared[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
-	bits := func(k wide) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
+	bits := func(k wide) uint64 { return hashOf(&m.hash, &k) >> (64 - 12) }
 	for ; len(keys) < n; first++ {
 		if k := wideOf(first); (bits(k) == bits(like)) != other {
 			keys = append(keys, k)
@@ -42,7 +41,7 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 		}
 	}
 	moves := func(m *Shared[wide, V]) { // k's table is replaced
-		put(m, sharedKeys(m, 1000, slotsPerGroup, k, false))
+		put(m, sharedKeys(m, 1000, groupSlots, k, false))
 	}
 	for name, write := range map[string]struct {
 		do    func(m *Shared[wide, V])
@@ -62,7 +61,7 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 		"move, reuse large table": {func(m *Shared[wide, V]) {
 			put(m, sharedKeys(m, 1000, 20, k, false))
 			put(m, sharedKeys(m, 5000, 100, k, true)) // in the words that were k's, if its table is taken
-		}, slotsPerGroup, 1},
+		}, groupSlots, 1},
 		"double directory": {func(m *Shared[wide, V]) {
 			m.mu.Lock()
 			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
@@ -112,12 +111,12 @@ func TestSharedTornValues(t *testing.T) {
 	k := wideOf(1)
 	succeed(m.Put(k, wideOf(1)))
 	for name, odd := range map[string]bool{"before the reader comes": true, "while it reads": false} {
-		h := hashOf(&m.hasher, &k)
+		h := hashOf(&m.hash, &k)
 		x, _ := m.enter(h)
-		g, i := m.find(x, h, &k)
-		value := unsafe.Add(m.slot(g, i), m.layout.value)
+		at, _ := m.find(x.table, h, &k)
+		value, version := m.valueIn(at.key), versionOf(at.tags)
 		tear := func() {
-			*versionOf(g)++
+			*version++
 			v := wideOf(1)
 			v.w[0] = 9
 			storeCell(value, &v)
@@ -142,7 +141,7 @@ func TestSharedTornValues(t *testing.T) {
 		m.seam.Hook = nil
 		v := wideOf(1)
 		storeCell(value, &v)
-		*versionOf(g)++
+		*version++
 		m.leave(x)
 		if v := <-got; v != wideOf(1) {
 			t.Errorf("%s: Get = %v", name, v)
@@ -165,7 +164,7 @@ func testSharedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) 
 		t.Run(name, func(t *testing.T) {
 			m := NewShared[uint64, V](alloctest.New(t), nil)
 			defer m.Close()
-			m.maxClass = minMaxClass // directories double more often
+			m.setLeastLimits() // directories double more often
 			const keys = 3000
 			times := 0
 			for k := range uint64(keys) {
@@ -226,7 +225,7 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 		} {
 			eachGet(t, what+" after "+point, func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool)) {
 				del := what != "replace"
-				m.hasher.narrowBy(narrow)
+				m.narrowBy(narrow)
 				succeed(m.Put("key", old))
 				m.seam.Once(p, 1, func() {
 					if del {
@@ -269,12 +268,12 @@ func testSharedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, o
 			continue
 		}
 		eachGet(t, point, func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool)) {
-			top := func(k string) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
+			top := func(k string) uint64 { return hashOf(&m.hash, &k) >> (64 - 12) }
 			succeed(m.Put("key", value))
 			came := false
 			m.seam.Once(p, 1, func() {
 				came = true
-				for i, n := 0, 0; n < slotsPerGroup; i++ { // these have the key's table replaced
+				for i, n := 0, 0; n < groupSlots; i++ { // these have the key's table replaced
 					if k := textKey(i); top(k) == top("key") {
 						n++
 						succeed(m.Put(k, like))
@@ -312,7 +311,7 @@ func TestSharedWriterLooksAgain(t *testing.T) {
 			t.Run(name+" in "+call, func(t *testing.T) {
 				m := NewShared[uint64, uint64](alloctest.New(t), nil)
 				defer m.Close()
-				m.hasher.narrowBy(between.narrow)
+				m.narrowBy(between.narrow)
 				for k := range uint64(between.keys) {
 					succeed(m.Put(k, k))
 				}
@@ -345,11 +344,11 @@ func TestSharedVersionIsOddInAValue(t *testing.T) {
 	defer m.Close()
 	k := wideOf(1)
 	succeed(m.Put(k, wideOf(1)))
-	h := hashOf(&m.hasher, &k)
+	h := hashOf(&m.hash, &k)
 	version := func() uint64 {
-		at, e := m.lookUp(h)
-		g, _ := m.find(held{at, e}, h, &k)
-		return *versionOf(g)
+		_, e := m.lookUp(h)
+		at, _ := m.find(tableAt(e), h, &k)
+		return *versionOf(at.tags)
 	}
 	before := version()
 	var versions []uint64

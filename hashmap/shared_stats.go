@@ -10,7 +10,7 @@ import (
 type SharedStats struct {
 	Name      string // Options.Name
 	Len       int    // entries
-	Slots     int    // for entries, in all tables; beyond 11/16 of them tables grow
+	Slots     int    // for entries, in all tables; a table grows when it is about 0.9 full
 	Tables    int
 	Directory int // entries of the directory
 	Reserved  int // bytes from the parent: tables, directories and Text
@@ -18,7 +18,7 @@ type SharedStats struct {
 	Text      int // of Reserved: blocks of strings, bytes and large values, retired ones too
 }
 
-// Len returns the number of entries. It visits each table, which has 300 to 600 entries of 16
+// Len returns the number of entries. It visits each table, which has about 500 entries of 16
 // bytes; no table grows meanwhile. During writes it is approximate.
 func (m *Shared[K, V]) Len() int { return m.Stats().Len }
 
@@ -37,16 +37,16 @@ func (m *sharedTables) stats() SharedStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st := SharedStats{Name: m.base.Name, Tables: m.tables, Reserved: m.reserved + m.huge.bytes}
-	m.each(func(e uintptr) {
-		st.Len += int(atomic.LoadUintptr(&headOf(e).live))
-		st.Text += int(atomic.LoadUintptr(&headOf(e).text))
-		st.Slots += int(slotsPerGroup * groupsOf(e))
+	m.each(func(t table) {
+		st.Len += int(atomic.LoadUintptr(&t.head().live))
+		st.Text += int(atomic.LoadUintptr(&t.head().text))
+		st.Slots += t.slots()
 	})
 	if len(m.dirs) > 0 {
 		st.Directory = 1 << depthOf(m.dir.Load())
 	}
 	for class, tables := range m.spare {
-		st.Spare += len(tables) * int(m.layout.stride<<class)
+		st.Spare += len(tables) * int(m.sharedBytes(uintptr(class)))
 	}
 	return st
 }

@@ -36,7 +36,7 @@ func testSharedGrowMakesRoom[V any](t *testing.T) {
 		fill := func(grow bool) (grown, filled int) {
 			m := NewShared[int, V](heap, nil)
 			defer m.Close()
-			m.hasher.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, uint64(n))).Uint64)
+			m.hash.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, uint64(n))).Uint64)
 			for k := range n {
 				if k == n/10 && grow {
 					succeed(m.Grow(n - k))
@@ -71,8 +71,8 @@ func TestLargeValuesTakeTheirSize(t *testing.T) {
 
 	m := NewShared[uint64, [64 << 10]byte](alloctest.New(t), nil)
 	defer m.Close()
-	if m.maxClass != minMaxClass {
-		t.Errorf("All would copy %d values of 64 KiB at a time", roomOf(m.maxClass))
+	if n := classes[m.limit(0)].groups; n != minGroups {
+		t.Errorf("All would copy %d values of 64 KiB at a time", n*groupSlots)
 	}
 }
 
@@ -101,13 +101,13 @@ func TestSharedTablesAreBounded(t *testing.T) {
 	twoProcessors(t)
 	for _, narrow := range []uint64{0, math.MaxUint64 &^ (1<<40 - 1)} {
 		m := NewShared[uint64, uint64](alloctest.New(t), nil)
-		m.hasher.narrowBy(narrow)
+		m.narrowBy(narrow)
 		for k := range uint64(30_000) {
 			succeed(m.Put(k, k))
 		}
 		largest := 0
 		m.mu.Lock()
-		m.each(func(e uintptr) { largest = max(largest, int(m.layout.stride<<classOf(e))) })
+		m.each(func(t table) { largest = max(largest, int(m.sharedBytes(t.class()))) })
 		m.mu.Unlock()
 		st := m.Stats()
 		if narrow == 0 && largest > tableBytes {

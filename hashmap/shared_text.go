@@ -42,7 +42,7 @@ func (m *Shared[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 		texts = append(texts, *(*ref)(slot))
 	}
 	if m.values != noText {
-		texts = append(texts, *(*ref)(unsafe.Add(slot, m.layout.value)))
+		texts = append(texts, *(*ref)(m.valueIn(slot)))
 	}
 	return texts
 }

@@ -59,8 +59,8 @@ func (m *Shared[K, V]) AppendTo(dst []byte, k K) ([]byte, bool) {
 // valueText returns the text of k's value. It is valid under a guard that was entered before the
 // call.
 func (m *Shared[K, V]) valueText(k *K) (text string, found bool) {
-	h := hashOf(&m.hasher, k)
-	load := func(slot unsafe.Pointer) { text = loadText(unsafe.Add(slot, m.layout.value)) }
+	h := hashOf(&m.hash, k)
+	load := func(slot unsafe.Pointer) { text = loadText(m.valueIn(slot)) }
 	if !readersLock {
 		s, sure := m.look(h, k)
 		if s.slot != nil {

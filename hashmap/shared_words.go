@@ -61,14 +61,16 @@ func storeWords(p unsafe.Pointer, b []byte) {
 	}
 }
 
-// copySlot copies a slot of a locked table. It copies references in one piece on 32 bits too: a
-// late reader of an earlier table at this address may follow one before it fails R5.
+// copySlot copies the entry with a key at from, in a locked table. It copies references in one piece
+// on 32 bits too: a late reader of an earlier table at this address may follow one before it fails
+// R5.
 func (m *sharedTables) copySlot(to, from unsafe.Pointer) {
+	to, from = m.valueIn(to), m.valueIn(from)
 	if m.direct {
-		copyWords(to, from, m.layout.slot)
+		copyWords(to, from, m.keyStep)
 		return
 	}
-	for at := uintptr(0); at < m.layout.slot; at += refBytes {
+	for at := uintptr(0); at < m.keyStep; at += refBytes {
 		store64((*uint64)(unsafe.Add(to, at)), *(*uint64)(unsafe.Add(from, at)))
 	}
 }

@@ -11,19 +11,23 @@ import (
 // NaN is never found, so each Put of one adds an entry.
 func (m *Shared[K, V]) Put(k K, v V) error {
 	m.mustBeOpen("Put")
-	h := hashOf(&m.hasher, &k)
-	for {
+	h := hashOf(&m.hash, &k)
+	for try := 0; ; try++ {
 		x, err := m.enterNew(h)
 		if err != nil {
 			return err
 		}
-		g, i := m.find(x, h, &k)
-		if g != nil || headOf(x.e).left > 0 {
-			err = m.write(x, h, g, i, &k, &v)
+		at, found := m.find(x.table, h, &k)
+		ok := found
+		if !found {
+			at, ok = x.roomFor(&m.layout, h)
+		}
+		if ok {
+			err = m.write(x, h, at, found, &k, &v)
 			m.leave(x)
 			return err
 		}
-		if err := m.makeRoom(x, h); err != nil {
+		if err := m.makeRoom(x, h, try > 0); err != nil {
 			return err
 		}
 	}
@@ -62,13 +66,13 @@ func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {
 // change is Update, but stores the value only if fn returns true.
 func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) error {
 	m.mustBeOpen(call)
-	h := hashOf(&m.hasher, &k)
-	for {
+	h := hashOf(&m.hash, &k)
+	for try := 0; ; try++ {
 		x, err := m.enterNew(h)
 		if err != nil {
 			return err
 		}
-		if done, err := m.tryChange(x, h, &k, fn); done || err != nil {
+		if done, err := m.tryChange(x, h, &k, fn, try > 0); done || err != nil {
 			return err
 		}
 	}
@@ -76,20 +80,23 @@ func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) 
 
 // tryChange is change in a locked table, which it unlocks. It reports false if it has replaced the
 // table to make room.
-func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool) (done bool, err error) {
-	g, i := m.find(x, h, k)
-	if g == nil && headOf(x.e).left == 0 {
-		return false, m.makeRoom(x, h)
+func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool, again bool) (done bool, err error) {
+	at, found := m.find(x.table, h, k)
+	if !found {
+		room := false
+		if at, room = x.roomFor(&m.layout, h); !room {
+			return false, m.makeRoom(x, h, again)
+		}
 	}
 	defer m.leave(x)
 	var v V
-	if g != nil {
-		v = m.valueAt(m.slot(g, i))
+	if found {
+		v = m.valueAt(at.key)
 	}
-	if !fn(&v, g != nil) {
+	if !fn(&v, found) {
 		return true, nil
 	}
-	return true, m.write(x, h, g, i, k, &v)
+	return true, m.write(x, h, at, found, k, &v)
 }
 
 // Delete removes k, and reports whether the map had it.
@@ -106,72 +113,63 @@ func (m *Shared[K, V]) DeleteIf(k K, cond func(v V) bool) bool {
 // delete removes k, unless cond is not nil and returns false.
 func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	m.mustBeOpen(call)
-	h := hashOf(&m.hasher, &k)
+	h := hashOf(&m.hash, &k)
 	x, ok := m.enter(h)
 	if !ok {
 		return false
 	}
 	defer m.leave(x)
-	g, i := m.find(x, h, &k)
-	if g == nil || cond != nil && !cond(m.valueAt(m.slot(g, i))) {
+	at, found := m.find(x.table, h, &k)
+	if !found || cond != nil && !cond(m.valueAt(at.key)) {
 		return false
 	}
-	if m.direct {
-		vacate(x.e, g, i, 0)
-		return true
+	var room [2]ref
+	texts := room[:0]
+	if !m.direct {
+		texts = m.appendTexts(texts, at.key)
 	}
-	var texts [2]ref
-	old := m.appendTexts(texts[:0], m.slot(g, i))
-	vacate(x.e, g, i, textBytes(old...))
-	m.retired.retire(&m.sharedTables, old...)
+	m.remove(x.table, at, h)
+	x.head().count(^uintptr(0), -textBytes(texts...))
+	if !m.direct {
+		m.retired.retire(&m.sharedTables, texts...)
+	}
 	return true
 }
 
-// find returns the group and the slot of k in a locked table, or nil.
-func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
-	tag, groups := tagOf(h), groupsOf(x.e)
-	i := homeOf(h, groups)
-	for range groups {
-		g := m.group(tableOf(x.e), i)
-		w := *tagsAt(g)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			if slot := slotOf(match); m.isKey(m.slot(g, slot), k) {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			return nil, 0
-		}
-		if i++; i == groups {
-			i = 0
-		}
+// find returns the slot of k in a locked table.
+func (m *Shared[K, V]) find(t table, h uint64, k *K) (at spot, ok bool) {
+	key, slot, tags := probeLocked(&m.layout, t, h)
+	switch {
+	case key == absent:
+		return at, false
+	case key != further && m.isKey(pointer(key), k):
+		return spot{pointer(key), pointer(tags), slot}, true
 	}
-	return nil, 0
+	return t.search(&m.layout, h, func(at spot) bool { return m.isKey(at.key, k) })
 }
 
-// write sets the value of k at the slot of group g that find returned, or adds k if g is nil. The
-// table is locked and has room.
-func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
+// write sets the value of k in a slot of a locked table: k's slot if found is set, or else one that
+// is free.
+func (m *Shared[K, V]) write(x held, h uint64, at spot, found bool, k *K, v *V) (err error) {
 	var key, value ref
 	if m.values != noText {
 		if value, err = newBlock(&m.sharedTables, 0, blockAlign, textOf(m.values, v)); err != nil {
 			return err
 		}
 	}
-	if g != nil {
-		slot := m.slot(g, i)
-		if m.hasher.kind == otherKeys {
+	slot, version := at.key, versionOf(at.tags)
+	if found {
+		if m.hash.kind == otherKeys {
 			storeCell(slot, k) // -0 may replace +0; any mixture of their words equals both
 		}
 		if m.values == noText {
-			setValue(m, g, slot, v)
+			setValue(m, version, slot, v)
 			return nil
 		}
-		p := unsafe.Add(slot, m.layout.value)
+		p := m.valueIn(slot)
 		old := *(*ref)(p)
 		storeRef(p, value)
-		hd := headOf(x.e)
-		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
+		x.head().count(0, textBytes(value)-textBytes(old))
 		m.retired.retire(&m.sharedTables, old)
 		return nil
 	}
@@ -181,9 +179,8 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 			return err
 		}
 	}
-	g, i = m.place(x.e, h)
-	slot := m.slot(g, i)
-	raise(g) // W1
+	x.pass(&m.layout, h, x.groupOf(at.tags))
+	raise(version) // W1
 	m.seam.At(raised)
 	if m.keys != noText { // W2
 		storeRef(slot, key)
@@ -191,29 +188,29 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 		storeCell(slot, k)
 	}
 	m.seam.At(wroteKey)
-	if p := unsafe.Add(slot, m.layout.value); m.values != noText {
+	if p := m.valueIn(slot); m.values != noText {
 		storeRef(p, value)
 	} else {
 		storeCell(p, v)
 	}
 	m.seam.At(wroteValue)
-	fill(x.e, g, i, h, textBytes(key, value))
+	x.fill(&m.layout, at, h, textBytes(key, value))
 	return nil
 }
 
 // setValue replaces the value in a slot. A value of one word needs no version, as it is one store.
-func setValue[K comparable, V any](m *Shared[K, V], g, slot unsafe.Pointer, v *V) {
-	p := unsafe.Add(slot, m.layout.value)
+func setValue[K comparable, V any](m *Shared[K, V], version *uint64, slot unsafe.Pointer, v *V) {
+	p := m.valueIn(slot)
 	if unsafe.Sizeof(*v) <= wordBytes {
 		storeCell(p, v)
 		return
 	}
-	version := *versionOf(g)
-	atomic.StoreUint64(versionOf(g), version+1) // atomic, to be visible before the value on every system
+	before := *version
+	atomic.StoreUint64(version, before+1) // atomic, to be visible before the value on every system
 	m.seam.At(raised)
 	storeCell(p, v)
 	m.seam.At(wroteValue)
-	atomic.StoreUint64(versionOf(g), version+2)
+	atomic.StoreUint64(version, before+2)
 }
 
 // isKey reports whether a slot's key is k.
@@ -224,15 +221,20 @@ func (m *Shared[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
 	return loadCell[K](slot) == *k
 }
 
-// hashAt returns the hash of a slot's key, in a locked table.
-func (m *Shared[K, V]) hashAt(slot unsafe.Pointer) uint64 {
+// valueIn returns the address of the value beside a key.
+func (l *layout) valueIn(slot unsafe.Pointer) unsafe.Pointer {
+	return unsafe.Add(slot, -int(l.valueBytes))
+}
+
+// hashOfSlot is hashAt of m.
+func (m *Shared[K, V]) hashOfSlot(slot unsafe.Pointer) uint64 {
 	var k K
 	if m.keys != noText {
 		*(*string)(unsafe.Pointer(&k)) = (*(*ref)(slot)).text(0)
 	} else {
 		k = loadCell[K](slot)
 	}
-	return hashOf(&m.hasher, &k)
+	return hashOf(&m.hash, &k)
 }
 
 // ownKeyAt returns a slot's key. Text is copied.
@@ -245,7 +247,7 @@ func (m *Shared[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 
 // valueAt returns a slot's value. Text is copied.
 func (m *Shared[K, V]) valueAt(slot unsafe.Pointer) V {
-	p := unsafe.Add(slot, m.layout.value)
+	p := m.valueIn(slot)
 	if m.values != noText {
 		return copyOf[V](m.values, loadText(p))
 	}

@@ -1,6 +1,7 @@
 package hashmap
 
 import (
+	"math"
 	"testing"
 
 	"github.com/freehold-go/freehold/alloctest"
@@ -11,7 +12,7 @@ import (
 func TestSharedSlotsAreReused(t *testing.T) {
 	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
-	m.hasher.narrowBy(1<<64 - 1) // all in one table, of 7 slots
+	m.narrowBy(1<<64 - 1) // all in one group
 	for range 100 {
 		succeed(m.Put(1, 1))
 		m.Delete(1)
@@ -32,7 +33,7 @@ func TestSharedSlotsAreReused(t *testing.T) {
 func largestClass(m *Shared[uint64, uint64]) (class uintptr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.each(func(e uintptr) { class = max(class, classOf(e)) })
+	m.each(func(t table) { class = max(class, t.class()) })
 	return class
 }
 
@@ -41,7 +42,7 @@ func largestClass(m *Shared[uint64, uint64]) (class uintptr) {
 func TestSharedChurnCopiesTables(t *testing.T) {
 	m := NewShared[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
-	m.hasher.narrowBy(1<<64 - 1) // all pass the same groups, so slots are not free at once
+	m.narrowBy(1<<64 - 1) // all pass the same groups, so slots are not free at once
 	const live = 40
 	for k := range uint64(live) {
 		succeed(m.Put(k, k))
@@ -63,7 +64,7 @@ func TestSharedChurnCopiesTables(t *testing.T) {
 // alike returns n keys from first on whose hashes begin with 12 zeros.
 func alike(m *Shared[uint64, uint64], first uint64, n int) (keys []uint64) {
 	for k := first; len(keys) < n; k++ {
-		if hashOf(&m.hasher, &k)>>(64-12) == 0 {
+		if hashOf(&m.hash, &k)>>(64-12) == 0 {
 			keys = append(keys, k)
 		}
 	}
@@ -88,7 +89,7 @@ func TestSharedLargeTablesSplit(t *testing.T) {
 		for _, k := range keys[:2000] {
 			succeed(m.Put(k, k))
 		}
-		if class := largestClass(m); class <= m.maxClass {
+		if class := largestClass(m); class <= m.limit(0) {
 			t.Fatalf("the largest class is %d", class)
 		}
 		n := others(m)
@@ -150,5 +151,23 @@ func TestSharedResultsAreTheCallers(t *testing.T) {
 	}
 	if string(got) != "The value" || key != "the key" {
 		t.Errorf("Get has %q, and All the key %q", got, key)
+	}
+}
+
+// Each NaN has another hash when it is counted than when it moves, so either of two tables has room
+// for all.
+func TestSharedSplitOfNaNs(t *testing.T) {
+	for range 10 {
+		m := NewShared[float64, int](alloctest.New(t), nil)
+		const n = 700
+		for i := range n {
+			succeed(m.Put(math.NaN(), i))
+		}
+		succeed(m.Grow(100_000))
+		m.checkAll()
+		if m.Len() != n {
+			t.Errorf("%d entries, want %d", m.Len(), n)
+		}
+		m.Close()
 	}
 }

@@ -1,12 +1,13 @@
-// Tables of a Map: groups in one block, and how they place and remove entries.
+// Tables: groups in one block, and how they place and remove entries.
 //
 //	table     | tags 16 B | tags | ... | overflow 1 B | ... | pad | slots | slots | ... |
 //
 // A search reads a group's tags, and the slots only if a tag matches. The tags of a large map stay
 // in the processor's caches: they take 1.1 bytes a slot.
 //
-// A reference to a table is its address plus its class: a pointer into the table's first line. The
-// class has the number of groups.
+// A reference to a table is its address plus its class: a pointer into the table's first 128 bytes.
+// The class has the number of groups. Tables of a Shared have classes of their own, from sharedClass
+// on, and another head: see shared_head.go.
 //
 // Invariants (check verifies them):
 //   - an entry is in its home or in a group after it, cyclically, and its overflow bit is set in
@@ -26,13 +27,20 @@ import (
 // A class is a size of tables: the number of groups, and the offset of the first slot.
 type class struct{ groups, slots uint32 }
 
+const (
+	tableAlign  = 128
+	refMask     = tableAlign - 1 // of a reference, for the class
+	sharedClass = 64
+	classMask   = sharedClass - 1 // of a class, for the size
+)
+
 // headBytes is the size of a group's tags and overflow byte.
 const headBytes = groupSlots + 1
 
 // classes have 1 to 8 groups, then eight classes for each doubling up to 128 groups, and then one.
 // A multiple of 15 groups of 16-byte entries takes a multiple of 4 KiB.
-var classes = func() (all [classMask + 1]class) {
-	for i := range all {
+var classes = func() (all [refMask + 1]class) {
+	for i := range sharedClass {
 		n := uint32(i + 1)
 		switch {
 		case i >= fineClasses:
@@ -41,6 +49,7 @@ var classes = func() (all [classMask + 1]class) {
 			n = uint32(8+(i+1)%8) << ((i+1)/8 - 1)
 		}
 		all[i] = class{n, (n*headBytes + lineBytes - 1) &^ (lineBytes - 1)}
+		all[i+sharedClass] = class{n, (n*sharedHeadBytes + lineBytes - 1) &^ (lineBytes - 1)}
 	}
 	return all
 }()
@@ -59,14 +68,17 @@ type spot struct {
 	slot      uintptr
 }
 
+// class returns the size of t, without sharedClass.
 func (t table) class() uintptr { return uintptr(t.ref) & classMask }
+
+func (t table) shared() bool { return uintptr(t.ref)&sharedClass != 0 }
 
 func (t table) groups() uintptr { return uintptr(classes[t.class()].groups) }
 
 // slots returns the number of slots.
 func (t table) slots() int { return int(t.groups()) * groupSlots }
 
-func (t table) base() unsafe.Pointer { return unsafe.Add(t.ref, -int(t.class())) }
+func (t table) base() unsafe.Pointer { return unsafe.Add(t.ref, -int(uintptr(t.ref)&refMask)) }
 
 // home returns the index of the home group of a key with hash h.
 func (t table) home(h uint64) uintptr {
@@ -91,10 +103,19 @@ func (t table) distance(h uint64, i uintptr) uintptr {
 }
 
 // tags returns the address of the tags of group i.
-func (t table) tags(i uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i*groupSlots) }
+func (t table) tags(i uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i<<(t.headShift()&7)) }
+
+// headShift is the binary logarithm of the distance between the tags of neighbouring groups.
+func (t table) headShift() uintptr {
+	const mapHeadShift = 4                                                            // groupSlots
+	return mapHeadShift + uintptr(t.ref)/sharedClass&1*(sharedHeadShift-mapHeadShift) // without a branch
+}
 
 // overflow returns the address of the overflow byte of group i.
 func (t table) overflow(i uintptr) *uint8 {
+	if t.shared() {
+		return (*uint8)(unsafe.Add(t.tags(i), overflowOffset))
+	}
 	return (*uint8)(unsafe.Add(t.base(), t.groups()*groupSlots+i))
 }
 
@@ -103,13 +124,18 @@ func (t table) full(i uintptr) uint64 { return full(tagWords(t.tags(i))) }
 
 // groupOf returns the index of the group with the given tags.
 func (t table) groupOf(tags unsafe.Pointer) uintptr {
-	return (uintptr(tags) - uintptr(t.base())) / groupSlots
+	return (uintptr(tags) - uintptr(t.base())) >> (t.headShift() & 7)
 }
 
 // at returns slot s of group i.
 func (t table) at(l *layout, i, s uintptr) spot {
-	key := uintptr(classes[t.class()].slots) + i*l.groupBytes + l.keys + s*l.keyStep
+	key := uintptr(classes[uintptr(t.ref)&refMask].slots) + i*l.groupBytes + l.keys + s*l.keyStep
 	return spot{unsafe.Add(t.base(), key), t.tags(i), s}
+}
+
+// preferred returns the first slot of the quarter of group i that a key with hash h prefers.
+func (t table) preferred(l *layout, i uintptr, h uint64) spot {
+	return t.at(l, i, uintptr(h>>quarterShift&3)*quarterSlots)
 }
 
 // value returns the address of the value beside a spot's key.
@@ -119,6 +145,9 @@ func (l *layout) value(at spot) unsafe.Pointer {
 
 // tableBytes returns the size of a table of a class.
 func (l *layout) tableBytes(of uintptr) uintptr {
+	if l.shared {
+		of |= sharedClass
+	}
 	n := uintptr(classes[of].slots) + uintptr(classes[of].groups)*l.groupBytes
 	return (n + lineBytes - 1) &^ (lineBytes - 1)
 }
@@ -150,14 +179,20 @@ const maxPasses = 7
 // groups. It sets the tag and the overflow bits; the caller writes the key and the value. If there
 // is no free slot, it changes nothing and reports false.
 func (t table) place(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
+	if at, ok = t.room(l, h, reach); ok {
+		l.storeByte(tagIn(at.tags, at.slot), fingerprint(h))
+		t.pass(l, h, t.groupOf(at.tags))
+	}
+	return at, ok
+}
+
+// room returns the slot that place takes.
+func (t table) room(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
 	i := t.home(h)
 	for range min(reach+1, t.groups()) {
 		lo, hi := tagWords(t.tags(i))
 		if free := full(lo, hi) ^ allSlots; free != 0 {
-			at = t.at(l, i, pick(free, h))
-			*tagIn(at.tags, at.slot) = fingerprint(h)
-			t.pass(h, i)
-			return at, true
+			return t.at(l, i, pick(free, h)), true
 		}
 		i = t.after(i)
 	}
@@ -175,29 +210,27 @@ func (c *core) take(h uint64, tags unsafe.Pointer, free uint64) spot {
 }
 
 // pass sets the overflow bits for an entry with hash h in group i.
-func (t table) pass(h uint64, i uintptr) {
+func (t table) pass(l *layout, h uint64, i uintptr) {
 	for at := t.home(h); at != i; at = t.after(at) {
-		*t.overflow(at) |= overflowBit(fingerprint(h))
+		l.storeByte(t.overflow(at), *t.overflow(at)|overflowBit(fingerprint(h)))
 	}
 }
 
-// remove frees the slot of an entry with hash h, and clears the overflow bits that only this entry
-// needed.
-func (c *core) remove(at spot, h uint64) {
-	*tagIn(at.tags, at.slot) = 0
-	c.len--
-	t := c.tableOf(h)
+// remove frees the slot in t of an entry with hash h, and clears the overflow bits that only this
+// entry needed.
+func (c *scheme) remove(t table, at spot, h uint64) {
+	c.storeByte(tagIn(at.tags, at.slot), 0)
 	bit, last := overflowBit(fingerprint(h)), t.groupOf(at.tags)
 	for i := t.home(h); i != last; i = t.after(i) {
 		if !c.passes(t, i, bit) {
-			*t.overflow(i) &^= bit
+			c.storeByte(t.overflow(i), *t.overflow(i)&^bit)
 		}
 	}
 }
 
 // passes reports whether an entry with an overflow bit has passed group i. It reads all groups
 // after i where the entry can be.
-func (c *core) passes(t table, i uintptr, bit uint8) bool {
+func (c *scheme) passes(t table, i uintptr, bit uint8) bool {
 	at := i
 	for n := uintptr(1); n < t.groups(); n++ {
 		at = t.after(at)
@@ -220,7 +253,7 @@ func (c *core) passes(t table, i uintptr, bit uint8) bool {
 
 // hashOfKey returns the hash of the key in a slot. It is hashAt, without a call for keys of 8
 // bytes.
-func (c *core) hashOfKey(key unsafe.Pointer) uint64 {
+func (c *scheme) hashOfKey(key unsafe.Pointer) uint64 {
 	if c.short && c.keyBytes == 8 {
 		return c.hash.word(*(*uint64)(key))
 	}
@@ -255,7 +288,7 @@ func (c *core) copyEntry(to, from spot) {
 
 // isNaN reports whether the key of a slot has a NaN: then its hash now differs from h, an earlier
 // result of hashAt. No search finds such a key.
-func (c *core) isNaN(key unsafe.Pointer, h uint64) bool {
+func (c *scheme) isNaN(key unsafe.Pointer, h uint64) bool {
 	return c.hash.kind == otherKeys && c.hashAt(key) != h
 }
 
