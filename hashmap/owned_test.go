@@ -109,3 +109,14 @@ func TestAppendSharedBytes(t *testing.T) {
 		}
 	}
 }
+
+// A view of a string has no capacity, which would be stored behind the string.
+func TestViewOfAString(t *testing.T) {
+	type view struct {
+		text string
+		next uintptr
+	}
+	if v := viewOf[view](isString, "text"); v != (view{text: "text"}) {
+		t.Errorf("viewOf = %+v", v)
+	}
+}
