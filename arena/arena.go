@@ -402,10 +402,11 @@ func (a *Arena) block(from uintptr, size int) []byte {
 // of an address, and the chunk of [NewFixed] may be Go memory. Go memory does not move, but the
 // collector frees it if it sees only the address.
 //
-// Precondition: as for block. The caller also uses the arena after its last call of another function.
-// From there on the goroutine stops only at asynchronous preemptions, where the collector takes each
-// word of the frame and each register for a possible pointer. Builds without inlining or with checkptr
-// call blockAt itself. It calls nothing, and has no stack check at which the goroutine could stop.
+// Precondition: as for block. The caller also uses the arena after its last call of another
+// function. From there on the goroutine stops only at asynchronous preemptions, where the collector
+// takes each word of the frame and each register for a possible pointer. Builds without inlining or
+// with checkptr call blockAt itself. It calls nothing, and has no stack check at which the
+// goroutine could stop.
 //
 //go:nosplit
 //go:nocheckptr

@@ -7,8 +7,8 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// Unless the function returns Store, Compute leaves the value as it was, also if the function panics
-// or returns another Change.
+// Unless the function returns Store, Compute leaves the value as it was, also if the function
+// panics or returns another Change.
 func TestComputeUndoes(t *testing.T) {
 	m := New[string, int](alloctest.New(t), nil)
 	defer m.Close()

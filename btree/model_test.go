@@ -467,8 +467,8 @@ func (m *model[K, V]) change(at, seen, n int) {
 	}
 }
 
-// cursor moves a cursor in all ways while entries are put and deleted. at is the key that it must be
-// at, or one beside all keys.
+// cursor moves a cursor in all ways while entries are put and deleted. at is the key that it must
+// be at, or one beside all keys.
 func (m *model[K, V]) cursor(x, n int) {
 	c, at := m.m.Cursor(), -1
 	for step := range 50 {

@@ -110,8 +110,8 @@ func TestSetFails(t *testing.T) {
 }
 
 // TestLargestEntry: every call that stores can store an entry of half of the bound, as a new entry
-// and in place of another. The number of shards does not matter. Once the entries are gone, the loans
-// are returned.
+// and in place of another. The number of shards does not matter. Once the entries are gone, the
+// loans are returned.
 func TestLargestEntry(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, procs := range []int{1, 4, 64} {
@@ -209,8 +209,8 @@ func testLargest(t *testing.T, c *Cache) {
 	c.check()
 }
 
-// TestLargestStaysWhileAReaderHoldsIt: an entry that has no room beside the one that it replaces does
-// not drop it if a reader holds its memory, since that would make no room.
+// TestLargestStaysWhileAReaderHoldsIt: an entry that has no room beside the one that it replaces
+// does not drop it if a reader holds its memory, since that would make no room.
 func TestLargestStaysWhileAReaderHoldsIt(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
 	k := []byte("k")

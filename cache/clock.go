@@ -25,14 +25,14 @@
 //	              |----------------- second -----------------|--margin--|
 //
 // The timer fires margin before the second ends. From then on all calls look at the system's clock,
-// until the next second begins. So a timer that is late by less than half of margin does no harm. It
-// is later if the whole process was stopped. Reads may then find expired entries until the runtime
-// has run the timer, which it does first.
+// until the next second begins. So a timer that is late by less than half of margin does no harm.
+// It is later if the whole process was stopped. Reads may then find expired entries until the
+// runtime has run the timer, which it does first.
 //
 // No timer runs if there are no calls of now. Each second has its own timer, which is never stopped
-// or reset: outside of its testing/synctest bubble a timer allows neither. It does not fire once the
-// bubble has ended. So a clock that was made in a bubble has no coarse second, and a call from a
-// bubble sets none. A bubble begins in the year 2000.
+// or reset: outside of its testing/synctest bubble a timer allows neither. It does not fire once
+// the bubble has ended. So a clock that was made in a bubble has no coarse second, and a call from
+// a bubble sets none. A bubble begins in the year 2000.
 
 package cache
 

@@ -234,8 +234,8 @@ func TestCoarseSeconds(t *testing.T) {
 	}
 }
 
-// TestBubbles: a cache that is made in a bubble of testing/synctest may be used in other bubbles and
-// outside. In a bubble entries expire at the moment at which their second begins.
+// TestBubbles: a cache that is made in a bubble of testing/synctest may be used in other bubbles
+// and outside. In a bubble entries expire at the moment at which their second begins.
 func TestBubbles(t *testing.T) {
 	parent := alloctest.New(t)
 	var c *Cache

@@ -15,8 +15,8 @@ import (
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
-// collected makes a heap for caches with Collect. Its function waits until the collector has closed n
-// of them, and all of their memory is free.
+// collected makes a heap for caches with Collect. Its function waits until the collector has closed
+// n of them, and all of their memory is free.
 func collected(t *testing.T) (heap *freehold.Heap, wait func(n int)) {
 	heap = freehold.NewHeap(nil)
 	t.Cleanup(heap.Close)

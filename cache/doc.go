@@ -28,10 +28,10 @@
 // memory and evicting does not help: a shard has none yet, or a large entry needs a block of its
 // own.
 //
-// Entries leave within a second of the end of their TTL. A timer runs for this, but only while there
-// are entries with a TTL. When most entries are deleted or have expired, the cache gives their
-// memory back to the parent within a minute. No goroutine waits, and a cache that is dropped without
-// Close is collected, although its memory is not given back.
+// Entries leave within a second of the end of their TTL. A timer runs for this, but only while
+// there are entries with a TTL. When most entries are deleted or have expired, the cache gives
+// their memory back to the parent within a minute. No goroutine waits, and a cache that is dropped
+// without Close is collected, although its memory is not given back.
 //
 // # Who may use it at once
 //

@@ -20,9 +20,9 @@ type EntryOf[V any] struct {
 	// 0 take no memory.
 	Flags uint64
 
-	// TTL is the time until the entry expires. A TTL of less than a minute that is no whole number of
-	// seconds is kept to 1/1024 s. With any other, the entry expires up to a second later. A TTL of 0
-	// means the TTL of the options. An entry with a negative TTL has expired.
+	// TTL is the time until the entry expires. A TTL of less than a minute that is no whole number
+	// of seconds is kept to 1/1024 s. With any other, the entry expires up to a second later. A TTL
+	// of 0 means the TTL of the options. An entry with a negative TTL has expired.
 	//
 	// In an entry that the cache returns, TTL is the time left, or 0 if the entry does not expire.
 	// The time is rounded down to a second. In the last second it is a nanosecond. So a copy of the

@@ -74,8 +74,8 @@ func TestExpiredLeave(t *testing.T) {
 	}
 }
 
-// TestSlidingEntriesStay: a sweep drops no entry whose TTL a read has restarted, and drops it at its
-// new end. That may be sooner than its own TTL says.
+// TestSlidingEntriesStay: a sweep drops no entry whose TTL a read has restarted, and drops it at
+// its new end. That may be sooner than its own TTL says.
 func TestSlidingEntriesStay(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Second, time.Hour} {
 		c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})

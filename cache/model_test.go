@@ -228,7 +228,8 @@ func (m *model) has(key string) bool {
 	return ok && !e.isOver(m.clock.now)
 }
 
-// stored notes that e was stored, if done is set. keeps says that its TTL is its own even if it is 0.
+// stored notes that e was stored, if done is set. keeps says that its TTL is its own even if it is
+// 0.
 func (m *model) stored(key string, e Entry, done, right, keeps bool) {
 	if !right {
 		m.t.Fatalf("%q: stored is %t", key, done)

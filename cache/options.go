@@ -84,20 +84,20 @@ type Options struct {
 	// short, and calls of the cache from it deadlock. Calls for entries of different shards may run
 	// at the same time.
 	//
-	// OnEvict runs in the call that needs the room. For entries that have expired, it also runs in a
-	// goroutine of the cache, within a second of the end of the entry's TTL as the cache has rounded
-	// it up. It may come later if the processors are busy. A panic there ends the process.
+	// OnEvict runs in the call that needs the room. For entries that have expired, it also runs in
+	// a goroutine of the cache, within a second of the end of the entry's TTL as the cache has
+	// rounded it up. It may come later if the processors are busy. A panic there ends the process.
 	OnEvict func(key []byte, e Entry, why Reason)
 
-	// Collect makes the garbage collector close the cache if it is dropped: when nothing refers to it
-	// any more, its memory goes back to the parent, as after Close. Use it where no one knows when
-	// the cache is used for the last time. The memory is free some time after a collection, so Close
-	// is better where it is possible. [freehold.Stats].Collected counts such caches, and package
-	// track lists them.
+	// Collect makes the garbage collector close the cache if it is dropped: when nothing refers to
+	// it any more, its memory goes back to the parent, as after Close. Use it where no one knows
+	// when the cache is used for the last time. The memory is free some time after a collection, so
+	// Close is better where it is possible. [freehold.Stats].Collected counts such caches, and
+	// package track lists them.
 	//
 	// OnEvict must not refer to the cache, which would keep it. A parent whose blocks end together,
-	// such as an arena, panics. A parent that is no [freehold.Heap], nor a wrapper of heaps, must not
-	// be closed before the collector has closed the cache.
+	// such as an arena, panics. A parent that is no [freehold.Heap], nor a wrapper of heaps, must
+	// not be closed before the collector has closed the cache.
 	Collect bool
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the

@@ -22,9 +22,9 @@ type pinned struct {
 	pin *atomic.Uint32
 }
 
-// unpin ends the pin of r; the item must not be read any more. Readers without a lock end each use of
-// the cache's memory by unpin or by readers.Leave, and both use the cache: so the collector cannot
-// close a cache with Options.Collect before.
+// unpin ends the pin of r; the item must not be read any more. Readers without a lock end each use
+// of the cache's memory by unpin or by readers.Leave, and both use the cache: so the collector
+// cannot close a cache with Options.Collect before.
 func (s *shard) unpin(r pinned) {
 	if r.pin != nil {
 		r.pin.Add(^uint32(0))
@@ -118,7 +118,8 @@ func (s *shard) scan(h uint64, key []byte, isWriter bool) (r pinned) {
 	return r
 }
 
-// look returns the item of key among those that a search has found. The caller is among the readers.
+// look returns the item of key among those that a search has found. The caller is among the
+// readers.
 func (s *shard) look(found cuckoo.Search, key []byte, isWriter bool) (r pinned) {
 	for at := s.index.Next(&found); at != nil; at = s.index.Next(&found) {
 		if !isWriter {

@@ -177,8 +177,8 @@ func TestExpiryAtTheSecond(t *testing.T) {
 	}
 }
 
-// TestHottest: entries that are read come first in Hottest, and last in Coldest. Both have all entries
-// once, and stop when the loop does.
+// TestHottest: entries that are read come first in Hottest, and last in Coldest. Both have all
+// entries once, and stop when the loop does.
 func TestHottest(t *testing.T) {
 	for _, size := range []int{MinBytes, 32 << 20} {
 		c := NewOf(newHeap(t), &OfOptions[int, int]{Options: Options{MaxBytes: size}})

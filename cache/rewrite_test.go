@@ -15,7 +15,8 @@ func (c *Cache) found(key []byte) pinned {
 	return c.shardOf(h).scan(h, key, true)
 }
 
-// TestRewrite: an entry is rewritten in place if the new one is nearly as large, whatever its TTL is.
+// TestRewrite: an entry is rewritten in place if the new one is nearly as large, whatever its TTL
+// is.
 func TestRewrite(t *testing.T) {
 	key := []byte("key")
 	entry := func(n int, flags uint64, ttl time.Duration) Entry {

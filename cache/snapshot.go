@@ -132,8 +132,8 @@ func checksum(number uint64, block []byte) uint32 {
 // snapshot's end, and not beyond.
 //
 // The cache may be in use meanwhile. A key that another call has written, deleted or cleared since
-// Restore began is not restored, and neither are a few keys whose hashes are like its. Restore takes
-// 1/1024 of MaxBytes for this, on the Go heap.
+// Restore began is not restored, and neither are a few keys whose hashes are like its. Restore
+// takes 1/1024 of MaxBytes for this, on the Go heap.
 //
 // After an error that matches [ErrForeign], the cache is as before. After any other error it is
 // empty: [ErrCorrupt], [ErrTruncated], or an error of r or of Set.
@@ -197,9 +197,9 @@ func (c *Cache) restoreEntries(r io.Reader) error {
 	}
 }
 
-// expect grows the index for the entries behind the first block, if r is a file: an index that grows
-// entry by entry is always nearly full, and most Inserts move other slots. restored is the number of
-// entries in the block. A shard that is half full is left alone.
+// expect grows the index for the entries behind the first block, if r is a file: an index that
+// grows entry by entry is always nearly full, and most Inserts move other slots. restored is the
+// number of entries in the block. A shard that is half full is left alone.
 func (c *Cache) expect(r io.Reader, blockBytes, restored int) {
 	f, ok := r.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok || restored == 0 {
@@ -275,8 +275,8 @@ func endedEarly(err, early error) error {
 	return err
 }
 
-// restoreBlock stores a block's entries, with versions above the block's highest version. It returns
-// the number of entries that have not expired.
+// restoreBlock stores a block's entries, with versions above the block's highest version. It
+// returns the number of entries that have not expired.
 func (c *Cache) restoreBlock(b []byte) (restored int, err error) {
 	if len(b) < highestBytes {
 		return 0, ErrCorrupt

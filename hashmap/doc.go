@@ -39,7 +39,8 @@
 // All memory is from the parent, the allocator that New is given. Tables have up to 16 KiB. In a
 // Map they are two thirds full on average: 24 to 28 bytes for each entry of two words, and up to 35
 // from 8 MiB of tables on. A Shared takes 2 bytes more for each entry, and keeps the tables that it
-// has replaced. A map in an arena ends with the arena. Until then the blocks that it frees are lost: replaced directories and strings.
+// has replaced. A map in an arena ends with the arena. Until then the blocks that it frees are
+// lost: replaced directories and strings.
 //
 // If the parent refuses memory, the Put of a new key fails if its table is full; Puts into other
 // tables succeed. Deleting entries helps if one of them was in that table, or if it frees enough

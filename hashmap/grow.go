@@ -187,8 +187,8 @@ func (c *core) split(t table, from, to uint64, class uintptr) error {
 	return nil
 }
 
-// ones returns how many entries of t may have a 1 in a bit of their hash. A NaN has another hash when
-// settle asks again, so ones counts each.
+// ones returns how many entries of t may have a 1 in a bit of their hash. A NaN has another hash
+// when settle asks again, so ones counts each.
 func (c *core) ones(t table, bit uint) (n int) {
 	for i := range t.groups() {
 		for entries := t.full(i); entries != 0; entries &= entries - 1 {

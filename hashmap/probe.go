@@ -54,8 +54,8 @@ func aheadInGo(c *core, h uint64) byte {
 }
 
 // peekInGo, as peek, is R1 to R4 of a reader in the home of hash h: see shared.go. It returns the
-// same key as probeInGo. If that is an address, version and seen are for R5. If it is absent, peek has
-// done R5; if it met a writer, it is further.
+// same key as probeInGo. If that is an address, version and seen are for R5. If it is absent, peek
+// has done R5; if it met a writer, it is further.
 func peekInGo(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64) {
 	at := entryFor(m.dir.Load(), h)
 	m.seam.At(readDirectory)

@@ -61,9 +61,9 @@ func storeWords(p unsafe.Pointer, b []byte) {
 	}
 }
 
-// copySlot copies the entry with a key at from, in a locked table. It copies references in one piece
-// on 32 bits too: a late reader of an earlier table at this address may follow one before it fails
-// R5.
+// copySlot copies the entry with a key at from, in a locked table. It copies references in one
+// piece on 32 bits too: a late reader of an earlier table at this address may follow one before it
+// fails R5.
 func (m *sharedTables) copySlot(to, from unsafe.Pointer) {
 	to, from = m.valueIn(to), m.valueIn(from)
 	if m.direct {

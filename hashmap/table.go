@@ -6,8 +6,8 @@
 // in the processor's caches: they take 1.1 bytes a slot.
 //
 // A reference to a table is its address plus its class: a pointer into the table's first 128 bytes.
-// The class has the number of groups. Tables of a Shared have classes of their own, from sharedClass
-// on, and another head: see shared_head.go.
+// The class has the number of groups. Tables of a Shared have classes of their own, from
+// sharedClass on, and another head: see shared_head.go.
 //
 // Invariants (check verifies them):
 //   - an entry is in its home or in a group after it, cyclically, and its overflow bit is set in

@@ -24,8 +24,8 @@
 // reports each buffer that was not released, with the stack that allocated it, as
 // memory.CheckedAllocator does. It also finds double frees, late writes and writes past the end.
 //
-// Or give each query an allocator of its own. Its Close frees the buffers that were not released, and
-// returns their number. Close it when nothing uses the query's arrays any more:
+// Or give each query an allocator of its own. Its Close frees the buffers that were not released,
+// and returns their number. Close it when nothing uses the query's arrays any more:
 //
 //	query := freehold.NewScope(heap)
 //	defer query.Close()

@@ -30,8 +30,8 @@
 //   - [BigCache.Capacity] is HardMaxCacheSize, or the memory in use if that is 0.
 //   - Packages queue and server of bigcache are missing.
 //
-// Entries are in [freehold.Pages], and their times in a heap. Package track shows both under the name
-// "bigcache".
+// Entries are in [freehold.Pages], and their times in a heap. Package track shows both under the
+// name "bigcache".
 package bigcache
 
 import (
@@ -57,8 +57,8 @@ var (
 	errTooLarge      = errors.New("entry is bigger than max shard size")
 )
 
-// A BigCache keeps entries of bytes. Any number of goroutines may call its methods at the same time.
-// [New] makes one.
+// A BigCache keeps entries of bytes. Any number of goroutines may call its methods at the same
+// time. [New] makes one.
 type BigCache struct {
 	*memory
 	*counts
@@ -80,9 +80,9 @@ type systemClock struct{}
 
 func (systemClock) Epoch() int64 { return time.Now().Unix() }
 
-// New returns an empty cache. If config has a CleanWindow, a goroutine removes expired entries until
-// ctx is done or the cache is closed. New fails if Shards is no power of two, or another number is
-// negative.
+// New returns an empty cache. If config has a CleanWindow, a goroutine removes expired entries
+// until ctx is done or the cache is closed. New fails if Shards is no power of two, or another
+// number is negative.
 func New(ctx context.Context, config Config) (*BigCache, error) {
 	return newBigCache(ctx, config, systemClock{})
 }
@@ -223,8 +223,8 @@ func (c *BigCache) get(key string) (value []byte, flags uint64, err error) {
 	return value, flags, nil
 }
 
-// Set stores a copy of entry for key. It fails if the entry is larger than HardMaxCacheSize divided by
-// Shards, or with [freehold.ErrOutOfMemory]. The key then has no entry.
+// Set stores a copy of entry for key. It fails if the entry is larger than HardMaxCacheSize divided
+// by Shards, or with [freehold.ErrOutOfMemory]. The key then has no entry.
 func (c *BigCache) Set(key string, entry []byte) error {
 	return c.write(key, func(b []byte, _ *cache.Entry) []byte { return wrap(b, key, entry) })
 }

@@ -12,8 +12,8 @@ import (
 
 // A Config configures a cache.
 type Config struct {
-	// Shards is the number of locks for writers, and of lists by which expired entries are found. It
-	// is a power of two.
+	// Shards is the number of locks for writers, and of lists by which expired entries are found.
+	// It is a power of two.
 	Shards int
 
 	// LifeWindow is the time after which an entry is removed, in whole seconds. CleanWindow is how
@@ -24,8 +24,8 @@ type Config struct {
 	MaxEntriesInWindow int // no effect, but not negative
 	MaxEntrySize       int // no effect, but not negative
 
-	// StatsEnabled counts the requests for each entry, for [Metadata]. It takes 4 bytes an entry, and
-	// each read locks a part of the cache.
+	// StatsEnabled counts the requests for each entry, for [Metadata]. It takes 4 bytes an entry,
+	// and each read locks a part of the cache.
 	StatsEnabled bool
 
 	// Verbose logs keys that have the same hash.
@@ -38,8 +38,8 @@ type Config struct {
 	HardMaxCacheSize int
 
 	// The first of these that is not nil is called with copies of a key and its value when an entry
-	// is deleted, or removed since it has expired or to make room. It is not called when an entry is
-	// overwritten. It runs under locks: calls of the cache from it deadlock.
+	// is deleted, or removed since it has expired or to make room. It is not called when an entry
+	// is overwritten. It runs under locks: calls of the cache from it deadlock.
 	OnRemoveWithMetadata func(key string, entry []byte, keyMetadata Metadata)
 	OnRemove             func(key string, entry []byte)
 	OnRemoveWithReason   func(key string, entry []byte, reason RemoveReason)
@@ -59,8 +59,8 @@ const (
 	Deleted                         // by Delete
 )
 
-// Metadata is the number of reads of an entry, if the Config has StatsEnabled. A Set of its key does
-// not change it.
+// Metadata is the number of reads of an entry, if the Config has StatsEnabled. A Set of its key
+// does not change it.
 type Metadata struct{ RequestCount uint32 }
 
 // A Hasher hashes keys. Keys with the same hash replace each other.

@@ -95,8 +95,8 @@ func (s *shard) hashes() []uint64 {
 	return slices.Compact(all)
 }
 
-// Value returns the entry that SetNext has moved to. The error is ErrInvalidIteratorState before the
-// first SetNext and after the last.
+// Value returns the entry that SetNext has moved to. The error is ErrInvalidIteratorState before
+// the first SetNext and after the last.
 func (it *EntryInfoIterator) Value() (EntryInfo, error) {
 	it.mu.Lock()
 	defer it.mu.Unlock()

@@ -26,7 +26,8 @@ type counts struct {
 	reset                          atomic.Pointer[Stats] // at the last ResetStats
 }
 
-// An outcome of a call is whether it found an entry, and the key of that entry if it is another one.
+// An outcome of a call is whether it found an entry, and the key of that entry if it is another
+// one.
 type outcome struct {
 	found bool
 	other []byte

@@ -5,9 +5,9 @@
 //	go mod edit -replace github.com/coocood/freecache=../freehold/adapters/freecache # a clone
 //	go mod tidy
 //
-// After the first release the path may be github.com/freehold-go/freehold/adapters/freecache@v0.1.0.
-// Libraries cannot use the replace line, since only the main module's counts: they import this
-// package instead.
+// After the first release the path may be
+// github.com/freehold-go/freehold/adapters/freecache@v0.1.0. Libraries cannot use the replace line,
+// since only the main module's counts: they import this package instead.
 //
 // The program needs no other change. What differs:
 //
@@ -74,8 +74,8 @@ type Updater func(value []byte, found bool) (newValue []byte, replace bool, expi
 // NewCache returns an empty cache of a size in bytes, which is at least 512 KiB.
 func NewCache(size int) *Cache { return NewCacheCustomTimer(size, nil) }
 
-// NewCacheCustomTimer is NewCache with a timer that says when entries expire. If timer is nil, it is
-// the time of the system.
+// NewCacheCustomTimer is NewCache with a timer that says when entries expire. If timer is nil, it
+// is the time of the system.
 func NewCacheCustomTimer(size int, timer Timer) *Cache {
 	size = max(size, minBufSize)
 	if timer == nil {
@@ -170,8 +170,8 @@ func copyTo(buf, value []byte) []byte {
 }
 
 // Set stores a copy of value for key. If expireSeconds is positive, the entry expires after that
-// time; else it stays until there is no room. The error is ErrLargeKey or ErrLargeEntry, which leave
-// the key's entry as it is, or [freehold.ErrOutOfMemory].
+// time; else it stays until there is no room. The error is ErrLargeKey or ErrLargeEntry, which
+// leave the key's entry as it is, or [freehold.ErrOutOfMemory].
 func (c *Cache) Set(key, value []byte, expireSeconds int) error {
 	defer runtime.KeepAlive(c)
 	if err := c.fits(key, value); err != nil {
@@ -210,7 +210,8 @@ func (c *Cache) Touch(key []byte, expireSeconds int) error {
 // Get returns a copy of key's value, or ErrNotFound.
 func (c *Cache) Get(key []byte) (value []byte, err error) { return c.GetWithBuf(key, nil) }
 
-// GetWithBuf is Get. The copy is in buf if its capacity is enough; the length of buf does not matter.
+// GetWithBuf is Get. The copy is in buf if its capacity is enough; the length of buf does not
+// matter.
 func (c *Cache) GetWithBuf(key, buf []byte) (value []byte, err error) {
 	value, _, err = c.GetWithExpirationAndBuf(key, buf)
 	return value, err

@@ -17,8 +17,8 @@ type Entry struct {
 	ExpireAt uint32
 }
 
-// NewIterator returns an iterator over the entries that have not expired, in no order. An entry that
-// the cache moves meanwhile may be seen twice or not at all.
+// NewIterator returns an iterator over the entries that have not expired, in no order. An entry
+// that the cache moves meanwhile may be seen twice or not at all.
 func (c *Cache) NewIterator() *Iterator {
 	next, stop := iter.Pull(func(yield func(*Entry) bool) {
 		defer runtime.KeepAlive(c)

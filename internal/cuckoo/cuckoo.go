@@ -52,8 +52,8 @@ const (
 
 	bucketBytes = 64
 
-	// fullPercent is the share of used slots at which the index should grow. Two homes of 7 slots can
-	// fill to more.
+	// fullPercent is the share of used slots at which the index should grow. Two homes of 7 slots
+	// can fill to more.
 	fullPercent = 85
 )
 

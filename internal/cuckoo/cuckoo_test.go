@@ -245,8 +245,8 @@ func TestReaders(t *testing.T) {
 	ix.Close(parent)
 }
 
-// TestSearch: a search finds the slots with the tag in both homes, whichever build it is. A tag of 0
-// also finds empty slots.
+// TestSearch: a search finds the slots with the tag in both homes, whichever build it is. A tag of
+// 0 also finds empty slots.
 func TestSearch(t *testing.T) {
 	parent := alloctest.New(t)
 	r := rand.New(rand.NewPCG(1, 1))

@@ -25,8 +25,8 @@ func linear(x, n uint32) uint32 {
 	return x & (high - 1)
 }
 
-// Grow splits buckets until the index is not full, also after n more Inserts. It reports false if it
-// needs another chunk first: see AddChunk.
+// Grow splits buckets until the index is not full, also after n more Inserts. It reports false if
+// it needs another chunk first: see AddChunk.
 func (ix *Index) Grow(n int) bool {
 	for (ix.used+n)*100 > int(ix.buckets.Load())*Slots*fullPercent {
 		if !ix.Split() {
@@ -71,8 +71,8 @@ func (ix *Index) Split() bool {
 	return true
 }
 
-// Shrink removes up to most buckets from the end while the slots would fill at most 70% of one chunk
-// less. It keeps the first chunk. It calls drop with each slot that finds no place.
+// Shrink removes up to most buckets from the end while the slots would fill at most 70% of one
+// chunk less. It keeps the first chunk. It calls drop with each slot that finds no place.
 func (ix *Index) Shrink(most int, drop func(w uint64)) {
 	const fewPercent = 70
 	per := 1 << ix.perBits

@@ -3,8 +3,8 @@
 //	matches   | 0 | slots of the second home 7 | 0 | slots of the first home 7 |
 //
 // Between Shrink and Cut, the caller's writer waits for searches. Assembly is not preempted, so a
-// search in assembly has ended when the writer has stopped all processors. A search in Go enters the
-// readers.
+// search in assembly has ended when the writer has stopped all processors. A search in Go enters
+// the readers.
 
 package cuckoo
 

@@ -84,14 +84,14 @@ var inGo struct {
 	runFunctions
 }
 
-// idle and counting have the functions in assembly where it runs, or else inGo's. In counting, alloc
-// and malloc count down to the next watched block. In idle, the assembly does not.
+// idle and counting have the functions in assembly where it runs, or else inGo's. In counting,
+// alloc and malloc count down to the next watched block. In idle, the assembly does not.
 var idle, counting functions
 
-// Fast has the functions in use: counting's while blocks are chosen, and idle's otherwise. Each is a
-// closure. A func value is the address of a closure, here a constant, so its call loads one word less
-// than the call of a func variable. Package freehold makes func values of Fast itself, so that its
-// methods are inlined. Their receiver is its own Heap, whose first field is this package's.
+// Fast has the functions in use: counting's while blocks are chosen, and idle's otherwise. Each is
+// a closure. A func value is the address of a closure, here a constant, so its call loads one word
+// less than the call of a func variable. Package freehold makes func values of Fast itself, so that
+// its methods are inlined. Their receiver is its own Heap, whose first field is this package's.
 var Fast struct{ Alloc, Malloc, Free, FreePointer closure }
 
 // closure has the words of a closure: the address of the code, and for a leaf what package pin

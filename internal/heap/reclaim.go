@@ -67,9 +67,9 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 
 // A purged page faults when it is used again. If the live bytes have grown, other pages would fault
 // in its place. So a relief purges leastRelief, and twice the bytes by which the live ones exceed
-// their maximum at earlier reliefs. Then the caches fill again, which may pass the watermark at once.
-// So two reliefs are at least reliefCalls slow calls apart. A processor that has not flushed its
-// cache askCalls after it was asked may be idle.
+// their maximum at earlier reliefs. Then the caches fill again, which may pass the watermark at
+// once. So two reliefs are at least reliefCalls slow calls apart. A processor that has not flushed
+// its cache askCalls after it was asked may be idle.
 const (
 	reliefCalls = 64
 	askCalls    = 16
@@ -85,9 +85,9 @@ func (h *Heap) grown() {
 }
 
 // relieve gives memory back and raises the watermark. If it asks other processors to flush their
-// caches, a later call does the rest. It is a no-op if too few slow calls have passed since the last
-// relief, or if another goroutine holds Scavenging. Until the watermark is raised it stays passed,
-// and each growth calls relieve.
+// caches, a later call does the rest. It is a no-op if too few slow calls have passed since the
+// last relief, or if another goroutine holds Scavenging. Until the watermark is raised it stays
+// passed, and each growth calls relieve.
 func (h *Heap) relieve() {
 	if !h.pages.Scavenging.TryLock() {
 		return

@@ -328,8 +328,8 @@ func TestGrowingHeapDrainsItsCaches(t *testing.T) {
 	}
 }
 
-// A heap that needs longer runs than it has purges short ones. It purges twice the bytes by which its
-// live bytes pass the most that were live before, and a little if they do not pass it.
+// A heap that needs longer runs than it has purges short ones. It purges twice the bytes by which
+// its live bytes pass the most that were live before, and a little if they do not pass it.
 func TestGrowingHeapPurgesFreeRuns(t *testing.T) {
 	const size = maxKeptPages*pages.PageBytes + pages.PageBytes // no cache keeps it
 	for _, tt := range []struct {
@@ -399,8 +399,8 @@ func TestReliefWaitsForNobody(t *testing.T) {
 	}
 }
 
-// A relief stops no busy processor: each flushes its own cache. It stops the world for the cache of an
-// idle one.
+// A relief stops no busy processor: each flushes its own cache. It stops the world for the cache of
+// an idle one.
 func TestReliefStopsIdleProcessorsOnly(t *testing.T) {
 	for _, idle := range []bool{false, true} {
 		h := newHeap(t, Options{Decay: never})

@@ -157,8 +157,9 @@ func (h *Heap) slowCalls() uint64 {
 
 const (
 	// Caches hold much if they have more than minHoard bytes, and more than a part of the live
-	// bytes: tickHoard for a tick, growthHoard for a small heap that grows. The bounds of depots and
-	// kept runs, each a 32nd of the committed bytes, permit more than growthHoard in a large heap.
+	// bytes: tickHoard for a tick, growthHoard for a small heap that grows. The bounds of depots
+	// and kept runs, each a 32nd of the committed bytes, permit more than growthHoard in a large
+	// heap.
 	minHoard    = 512 << 10
 	tickHoard   = 8
 	growthHoard = 16

@@ -27,8 +27,8 @@ var never atomic.Bool
 // other types. Packages call it during initialization.
 func AddTraits(f func(parent any) (Traits, bool)) { traits = append(traits, f) }
 
-// TraitsOf returns the traits of a parent, or none for an unknown type. Closed and Collect are never
-// nil.
+// TraitsOf returns the traits of a parent, or none for an unknown type. Closed and Collect are
+// never nil.
 func TraitsOf(parent any) (t Traits) {
 	for _, f := range traits {
 		var ok bool

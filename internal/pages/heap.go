@@ -189,8 +189,8 @@ func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 }
 
 // FreeRun takes back a run of blocks, or of a claimed large block. The run keeps its memory
-// until a purge, except that a separate run is discarded at once; with WholePages every run is. After
-// Close it is a no-op: Close has taken all runs back.
+// until a purge, except that a separate run is discarded at once; with WholePages every run is.
+// After Close it is a no-op: Close has taken all runs back.
 func (p *Heap) FreeRun(s *Span) {
 	p.mu.Lock()
 	kept := p.Closed.Load() || p.release(s)

@@ -94,8 +94,8 @@ func (h *Heap) MapID() uint64 { return h.mapID }
 // has the number.
 func (h *Heap) ReleaseMapID() { releaseMapID(h.mapID) }
 
-// Flush returns the blocks in c to their spans, frees the magazines, and clears c. A drain has taken
-// c out of its slot.
+// Flush returns the blocks in c to their spans, frees the magazines, and clears c. A drain has
+// taken c out of its slot.
 func (h *Heap) Flush(c *Magazines) {
 	for i := range c.tops {
 		class := uint8(i)
@@ -201,9 +201,9 @@ func (h *Heap) Holding(class uint8, cached int) (n Holding) {
 	return n
 }
 
-// Calls returns the number of calls of AllocFromDepot, and of FreeToDepot with a live block, so far.
-// It takes no lock, so it may miss calls in progress. On systems of 32 bits it may be wrong for a
-// moment.
+// Calls returns the number of calls of AllocFromDepot, and of FreeToDepot with a live block, so
+// far. It takes no lock, so it may miss calls in progress. On systems of 32 bits it may be wrong
+// for a moment.
 //
 //go:norace
 func (h *Heap) Calls() (n uint64) {
