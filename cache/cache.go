@@ -16,7 +16,7 @@
 //	stats                  figures
 //	sweep                  drops expired entries and returns memory, in the background
 //	shard, rewrite         the entries of a shard
-//	reclaim                memory for items, made free by dropping expired ones or emptying segments
+//	reclaim                memory for items, by dropping expired ones and emptying segments
 //	allot                  memory for items, as long as some is available
 //	pinned, version        the item that a slot refers to, and its version
 //	policy                 chooses victims; it changes only ghosts, in the notes of buckets

@@ -18,21 +18,21 @@
 //
 // # The coarse clock
 //
-// A call of the system's clock takes as long as a search of the index. So now loads the second from
-// coarse, which only the first call in each second sets, together with a timer:
+// Reading the system's clock costs as much as a search of the index. So the function now loads the
+// second from coarse. The first call in each second sets coarse and a timer:
 //
 //	coarse   0    --look--> asked | second --look--> second --timer--> 0
 //	              |----------------- second -----------------|--margin--|
 //
 // The timer fires margin before the second ends. From then on all calls look at the system's clock,
 // until the next second begins. So a timer that is late by less than half of margin does no harm.
-// It is later if the whole process was stopped. Reads may then find expired entries until the
-// runtime has run the timer, which it does first.
+// It is later if the whole process was stopped. Then reads may find expired entries until the timer
+// has run; the runtime runs due timers first.
 //
-// No timer runs if there are no calls of now. Each second has its own timer, which is never stopped
-// or reset: outside of its testing/synctest bubble a timer allows neither. It does not fire once
-// the bubble has ended. So a clock that was made in a bubble has no coarse second, and a call from
-// a bubble sets none. A bubble begins in the year 2000.
+// No timer runs while nothing calls now. Each second has its own timer, as sweeps have: see
+// timer.go. A timer that was set in a testing/synctest bubble does not fire once the bubble has
+// ended. So a clock that was made in a bubble has no coarse second, and a call from a bubble sets
+// none. The clock knows a bubble by its time, which begins in the year 2000.
 
 package cache
 
@@ -64,8 +64,8 @@ const (
 
 	inTicks        uint32 = 1 << 31 // the bit of an expiry that is a tick
 	ticksPerSecond        = 1024
-	mostTicks             = time.Minute // longer TTLs are in seconds
-	lastSecond            = time.Nanosecond
+	mostTicks             = time.Minute     // longer TTLs are in seconds
+	lastSecond            = time.Nanosecond // the TTL that left returns in an entry's last second
 )
 
 func clockOf(jitter float64) clock {
@@ -109,8 +109,8 @@ func (c *clock) look() uint32 {
 
 func secondAt(t time.Duration) uint32 { return uint32(t/time.Second) + firstSecond }
 
-// expires returns the second or tick at which an entry that is stored now expires: the first one to
-// begin after ttl, which jitter shortens. It returns 0, for never, if ttl is 0.
+// expires returns the expiry of an entry that is stored now: the first second or tick that begins
+// after ttl, which jitter shortens. For a ttl of 0 it is 0, which is never.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0
@@ -151,8 +151,8 @@ func tickBegin(tick int64) time.Duration {
 	return time.Duration(tick/ticksPerSecond)*time.Second + time.Duration(rest)
 }
 
-// moment returns the time since the clock's begin at which an entry with that expiry expires. since
-// is the present time since then.
+// moment returns when an entry with that expiry expires, as a time since the clock's begin. since
+// is the current time since begin.
 func moment(expires uint32, since time.Duration) time.Duration {
 	if expires&inTicks == 0 {
 		return time.Duration(int64(expires)-firstSecond) * time.Second
@@ -169,15 +169,16 @@ func (c *clock) secondOf(expires uint32) uint32 {
 	return second((moment(expires, c.since(c.begin))-1)/time.Second + 1)
 }
 
-// isSooner reports whether a sweep is to look for an expiry sooner than for another one.
+// isSooner reports whether an expiry needs an earlier sweep than another one.
 func (c *clock) isSooner(expires, other uint32) bool {
 	return expires != 0 && c.secondOf(expires) < c.secondOf(other)
 }
 
-// left returns the TTL of an entry with that expiry. For a second, it is rounded down to a second.
-// In the entry's last second left returns a nanosecond, since 0 means for ever. After that it is
-// negative. As expires rounds up, storing an entry with the TTL from left does not change when it
-// expires. For a tick, that is so if no time passes: left is neither lastSecond nor whole seconds.
+// left returns the TTL of an entry with that expiry, or a negative one if it has expired. For an
+// expiry in seconds, left rounds down to a second, and returns lastSecond in the last one, since 0
+// means never. As expires rounds up, an entry that is stored again with this TTL keeps its expiry.
+// For an expiry in ticks, this holds if no time passes in between. There left returns neither
+// lastSecond nor whole seconds, which expires would turn into seconds.
 func (c *clock) left(expires uint32) time.Duration {
 	if expires == 0 {
 		return 0

@@ -28,10 +28,9 @@
 // memory and evicting does not help: a shard has none yet, or a large entry needs a block of its
 // own.
 //
-// Entries leave within a second of the end of their TTL. A timer runs for this, but only while
-// there are entries with a TTL. When most entries are deleted or have expired, the cache gives
-// their memory back to the parent within a minute. No goroutine waits, and a cache that is dropped
-// without Close is collected, although its memory is not given back.
+// Entries leave within a second after they have expired. When most entries are deleted or have
+// expired, the cache gives their memory back to the parent within a minute. A timer does this. It
+// runs only while an entry has a TTL or memory can be given back. No goroutine waits.
 //
 // # Who may use it at once
 //
@@ -46,5 +45,6 @@
 // [github.com/freehold-go/freehold/budget/auto] lets Go's heap grow to 64 MiB first; Options.GoHeap
 // of [github.com/freehold-go/freehold/budget], or GOGC, set another size.
 //
-// The collector does not close a cache that is dropped, unless Options.Collect asks for that.
+// The collector frees the Go objects of a cache that is dropped without Close. It gives the memory
+// of the entries back to the parent only if Options.Collect is set.
 package cache

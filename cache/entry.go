@@ -25,10 +25,10 @@ type EntryOf[V any] struct {
 	// of 0 means the TTL of the options. An entry with a negative TTL has expired.
 	//
 	// In an entry that the cache returns, TTL is the time left, or 0 if the entry does not expire.
-	// The time is rounded down to a second. In the last second it is a nanosecond. So a copy of the
-	// entry that is stored with this TTL does not outlive the entry. If the entry was stored with a
-	// TTL that is kept to 1/1024 s, the time left is not rounded, and the copy lives longer by the
-	// time between the two calls.
+	// It is rounded down to a second, and is a nanosecond in the last second. So a copy of the
+	// entry that is stored with this TTL does not outlive the entry. The time left of a TTL that is
+	// kept to 1/1024 s is not rounded: the copy outlives the entry by the time between the two
+	// calls.
 	TTL time.Duration
 
 	// Read reports whether the entry was read since it was stored. Idle is the time since it was
@@ -45,9 +45,10 @@ type EntryOf[V any] struct {
 	Kept bool
 
 	// Each state of a key has a higher Version than the state before, and none has 0. This holds
-	// even if the key was deleted or evicted meanwhile, after Clear, and in the next process. That
-	// process must restore a snapshot, or begin later by the system's clock. Version may also grow
-	// when the cache moves an entry within its memory. Versions of different keys have no order.
+	// even if the key was deleted or evicted meanwhile, and after Clear. It holds in the next
+	// process if that restores a snapshot, or if it begins later by the system's clock. Version may
+	// also grow when the cache moves an entry within its memory. Versions of different keys have no
+	// order.
 	//
 	// The cache sets Version; calls that store an Entry ignore it. It usually takes no memory: it
 	// follows from the entry's place. It takes 8 bytes if the place gives too low a version, for

@@ -1,12 +1,12 @@
-// Loads: one load for all goroutines that miss a key at the same time.
+// Load: one load for all goroutines that miss a key at the same time (singleflight), and refresh of
+// older entries in the background (refresh-ahead).
 //
-//	first who misses:  join --> load --> store, unless the key was written --> leave
-//	others:            join --> wait ----------------------------> the first one's result
-//	entry is due:      its value is returned; join --> a goroutine loads, stores and leaves
+//	first to miss:  join --> load --> store, unless the key was written --> leave
+//	others:         join --> wait ----------------------------> the first one's result
+//	entry is due:   its value is returned; join --> a goroutine loads, stores and leaves
 //
-// A call with many keys joins all that it misses, loads those that it is first for at once, and
-// then waits for the others. It has left all its own loads by then, so no two calls wait for each
-// other.
+// A call with many keys joins all that it misses. It loads the keys that it was first to join, all
+// at once, and leaves them. Only then it waits for the others, so no two calls wait for each other.
 
 package cache
 
@@ -21,8 +21,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// retrySeconds is the time after which an entry is due again if loading it anew fails or takes
-// long.
+// retrySeconds is the time after which an entry is due again if its refresh fails or takes long.
 const retrySeconds = 1
 
 // GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that
@@ -38,8 +37,9 @@ const retrySeconds = 1
 // returned to the goroutines that waited already, and not stored. Later calls load again.
 //
 // load runs in the goroutine of one caller, with its ctx, and without a lock. It may call any
-// method but Close. A load that asks for its own key waits for itself. A load that ends after Close
-// is not stored. If load panics, that caller panics, and the others load again.
+// method but Close. A load that asks for its own key deadlocks until the ctx of that call is done.
+// A load that ends after Close is not stored. If load panics, that caller panics, and the others
+// load again.
 //
 // With Options.RefreshAfter, GetOrLoad returns an older value at once, and calls load in a
 // goroutine of the cache, once for all callers. Its ctx has the values of the caller's ctx, and not
@@ -72,11 +72,13 @@ func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ct
 }
 
 // GetOrLoadMany calls f with the index of each key and its entry, in no order, as [Cache.GetMany]
-// does. It calls load at most once for a call's keys that have no entry and that no other goroutine
-// loads, stores the entries that load returns, and waits for the other loads. load must not change
-// missing. It returns the entry of each key that it finds. A key without one is not found: f is not
-// called for it, and the cache remembers that for Options.Negative. Entries of other keys are
-// ignored. An entry that was loaded has only its Value.
+// does. It calls load at most once, with all keys that have no entry and that no other goroutine
+// loads. It stores the entries that load returns, and waits for the other goroutines' loads. An
+// entry that was loaded has only its Value.
+//
+// load must not change missing. It returns entries by key, without the keys that it does not find:
+// f is not called for these, and the cache remembers for Options.Negative that they have no value.
+// Entries of other keys are ignored.
 //
 // GetOrLoadMany returns an error of load once f was called for all other keys. All else is as for
 // [Cache.GetOrLoad]. If the ctx of another goroutine that loads some of the keys is done, load is
@@ -221,8 +223,8 @@ func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error,
 	return err
 }
 
-// isDue reports whether an entry is to be loaded anew. The caller does so. Until retrySeconds later
-// isDue is false for other callers, which need no lock to learn that.
+// isDue reports whether an entry has reached Options.RefreshAfter. If so, the caller must load it:
+// for the next retrySeconds, isDue is false for all other callers. They need no lock for this.
 func (c *Cache) isDue(h uint64, key []byte) bool {
 	if c.options.RefreshAfter == 0 {
 		return false
@@ -238,10 +240,10 @@ func (c *Cache) isDue(h uint64, key []byte) bool {
 	return now >= due && at.CompareAndSwap(due, now+retrySeconds)
 }
 
-// loadMissing gets the values of keys that had no entries, and calls ld.use with each, in an Entry
-// without the rest. The values are from ld.load, or from other goroutines' loads. If an entry is
-// stored meanwhile and ld.use fails for its value, a load replaces it. loadMissing returns the
-// first error, but ErrNotFound only if there is no other.
+// loadMissing gets the values of keys that had no entries from ld.load, or from other goroutines'
+// loads. It calls ld.use with each, in an Entry that has only a Value. If an entry was stored
+// meanwhile and ld.use fails for it, a load replaces it. loadMissing returns the first error, but
+// ErrNotFound only if there is no other.
 func (ld *loader) loadMissing(ctx context.Context, todo []wanted) (err error) {
 	note := func(e error) {
 		if err == nil || e != nil && errors.Is(err, ErrNotFound) {
@@ -285,17 +287,17 @@ func (ld *loader) loadMissing(ctx context.Context, todo []wanted) (err error) {
 	}
 }
 
-// filter returns the keys for which is returns true.
-func filter(all []wanted, is func(w *wanted) bool) (some []wanted) {
+// filter returns the keys that match.
+func filter(all []wanted, match func(w *wanted) bool) (some []wanted) {
 	for i := range all {
-		if is(&all[i]) {
+		if match(&all[i]) {
 			some = append(some, all[i])
 		}
 	}
 	return some
 }
 
-// join joins the loads of keys. The caller must load mine. Other goroutines load the others.
+// join joins the loads of keys. The caller must load mine; other goroutines load others.
 func (c *Cache) join(todo []wanted) (mine, others []wanted) {
 	for _, w := range todo {
 		var first bool
@@ -308,16 +310,16 @@ func (c *Cache) join(todo []wanted) (mine, others []wanted) {
 	return mine, others
 }
 
-// loadJoined loads the keys of mine for which is returns true, stores the results, and calls got
-// with each. Then it ends the waits of other goroutines for all of mine.
-func (ld *loader) loadJoined(ctx context.Context, mine []wanted, is func(w *wanted) bool, got func(w *wanted)) {
+// loadJoined loads the keys of mine that match, stores the results, and calls got with each. Then
+// it leaves the loads of all of mine, which wakes the goroutines that wait for them.
+func (ld *loader) loadJoined(ctx context.Context, mine []wanted, match func(w *wanted) bool, got func(w *wanted)) {
 	c := ld.c
 	defer func() {
 		for i := range mine {
 			c.shardOf(mine[i].h).loads.leave(mine[i].l)
 		}
 	}()
-	left := filter(mine, is)
+	left := filter(mine, match)
 	if len(left) == 0 {
 		return
 	}
@@ -336,8 +338,8 @@ func (ld *loader) loadJoined(ctx context.Context, mine []wanted, is func(w *want
 }
 
 // storeLoaded stores a loaded entry, unless its key was written since the load began. It ignores an
-// entry that cannot be stored. If err matches ErrNotFound, it stores for the TTL of e, or for
-// Options.Negative, that the key has no value. If both are 0, it deletes the key's entry.
+// entry that cannot be stored. If err matches ErrNotFound, it stores an absent item, with the TTL
+// of e or else Options.Negative: the key has no value. If both are 0, it deletes the key's entry.
 func (c *Cache) storeLoaded(w *wanted, e Entry, err error) {
 	kind, asks := shape(0), false
 	switch {
@@ -356,7 +358,7 @@ func (c *Cache) storeLoaded(w *wanted, e Entry, err error) {
 	}
 }
 
-// refresh begins to load keys anew in a goroutine, unless other goroutines load them.
+// refresh loads keys again in a goroutine of the cache, unless other goroutines load them.
 func (ld *loader) refresh(ctx context.Context, due []wanted) {
 	mine, _ := ld.c.join(due)
 	if len(mine) == 0 {
@@ -369,7 +371,7 @@ func (ld *loader) refresh(ctx context.Context, due []wanted) {
 	}()
 }
 
-// refreshes has the loads that run in goroutines of the cache.
+// refreshes are the loads that run in goroutines of the cache.
 type refreshes struct {
 	mu  sync.Mutex
 	all map[chan struct{}]context.CancelFunc // by the channel that is closed when it ends

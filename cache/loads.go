@@ -1,5 +1,5 @@
-// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile. While
-// Restore runs, also which keys were written since it began.
+// Loads: which keys of a shard were written during a load or a Restore, so that neither replaces
+// the newer value. It also holds the loads that GetOrLoad's callers wait for.
 
 package cache
 
@@ -101,7 +101,7 @@ func (ls *loads) written(h uint64, key []byte) {
 	}
 }
 
-// beginRestore notes which keys are written from now on, until endRestore. share is the shard's.
+// beginRestore begins to note which keys are written, until endRestore. share is the shard's.
 func (ls *loads) beginRestore(share int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -37,12 +37,11 @@ type Options struct {
 	// TTL.
 	Sliding bool
 
-	// Expiry, unless it is nil, gives each entry a TTL, in place of TTL and Sliding. It panics to
-	// set both. Expiry is called with an entry that is to be stored without a TTL of its own, and
-	// with an entry that expires after each read of it, with read set. e.TTL is the time left: of
-	// the entry that is read or replaced, or 0 if there is none. The entry gets the TTL that Expiry
-	// returns. It expires when it would have if that is e.TTL, never if it is 0, and at once if it
-	// is negative.
+	// Expiry, unless it is nil, gives each entry a TTL, in place of TTL and Sliding, which must
+	// then not be set. Expiry is called before an entry without a TTL of its own is stored, and
+	// with read set after each read of an entry that expires. e.TTL is the time left of the entry
+	// that is read or replaced, or 0 if there is none. The entry gets the TTL that Expiry returns.
+	// If that is e.TTL, the entry expires when it would have; if 0, never; if negative, at once.
 	//
 	// Key and value are the cache's own memory: Expiry must neither change nor keep them. Before an
 	// entry is stored, Expiry runs under the lock of a shard, and calls of the cache from it
@@ -53,15 +52,17 @@ type Options struct {
 	// not expire together. The part is at most Jitter, 0 to 1; anything else panics.
 	Jitter float64
 
-	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound, unless the Entry
-	// that came with the error has a TTL. 0 means not at all. Less than 0 panics.
+	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound (negative
+	// caching), unless the Entry that came with the error has a TTL. 0 means not at all. Less than
+	// 0 panics.
 	Negative time.Duration
 
-	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry anew. They
-	// return the old value meanwhile: see [Cache.GetOrLoad]. The age counts from the call that
-	// stored the entry or changed its flags, or from Restore. It is rounded up to a second, and
-	// Jitter shortens it as a TTL. An entry that expires earlier is not loaded anew before.
-	// RefreshAfter takes 4 bytes an entry. 0 means never, and less than 0 panics.
+	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry again, in the
+	// background (refresh-ahead). They return the old value meanwhile: see [Cache.GetOrLoad]. The
+	// age counts from the call that stored the entry or changed its flags, or from Restore. It is
+	// rounded up to a second, and Jitter shortens it as it does a TTL. An entry that expires before
+	// that age is not refreshed. RefreshAfter takes 4 bytes an entry. 0 means never, and less than
+	// 0 panics.
 	RefreshAfter time.Duration
 
 	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That
@@ -85,15 +86,15 @@ type Options struct {
 	// at the same time.
 	//
 	// OnEvict runs in the call that needs the room. For entries that have expired, it also runs in
-	// a goroutine of the cache, within a second of the end of the entry's TTL as the cache has
-	// rounded it up. It may come later if the processors are busy. A panic there ends the process.
+	// a goroutine of the cache, within a second after the expiry, or later if the processors are
+	// busy. A panic there ends the process.
 	OnEvict func(key []byte, e Entry, why Reason)
 
-	// Collect makes the garbage collector close the cache if it is dropped: when nothing refers to
-	// it any more, its memory goes back to the parent, as after Close. Use it where no one knows
-	// when the cache is used for the last time. The memory is free some time after a collection, so
-	// Close is better where it is possible. [freehold.Stats].Collected counts such caches, and
-	// package track lists them.
+	// Collect makes the garbage collector close a cache that nothing refers to any more: its memory
+	// goes back to the parent, as after Close. Use it if the program does not know when it uses the
+	// cache for the last time. Close is better where it is possible, since the memory is free only
+	// some time after a collection. [freehold.Stats].Collected counts such caches, and package
+	// track lists them.
 	//
 	// OnEvict must not refer to the cache, which would keep it. A parent whose blocks end together,
 	// such as an arena, panics. A parent that is no [freehold.Heap], nor a wrapper of heaps, must

@@ -23,8 +23,8 @@ type pinned struct {
 }
 
 // unpin ends the pin of r; the item must not be read any more. Readers without a lock end each use
-// of the cache's memory by unpin or by readers.Leave, and both use the cache: so the collector
-// cannot close a cache with Options.Collect before.
+// of the cache's memory by unpin or by readers.Leave. Both keep the cache alive, so the collector
+// does not close a cache with Options.Collect during a read.
 func (s *shard) unpin(r pinned) {
 	if r.pin != nil {
 		r.pin.Add(^uint32(0))

@@ -79,7 +79,7 @@ const (
 
 // A policy is the state of a shard's policy. The lock of the shard guards it.
 type policy struct {
-	credit   int    // new keys since a ghost went to main, minus ghostPrice for each before
+	credit   int    // new keys, minus ghostPrice for each ghost that went to main; up to mostCredit
 	items    uint64 // new items, older ones counted less
 	sum      uint64 // of their sizes
 	mean     uint64 // of their sizes, when items was a power of two

@@ -220,15 +220,16 @@ func (c *Cache) Hottest() iter.Seq2[[]byte, Entry] {
 // first. All else is as for [Cache.Hottest].
 func (c *Cache) Coldest() iter.Seq2[[]byte, Entry] { return c.inOrder("Coldest", warmth, warmths) }
 
-// inOrder returns an iterator over the keys and entries, in the order of their slots: 0 to n-1.
+// inOrder returns an iterator over the keys and entries that passes over the cache n times. Pass i
+// has the entries whose slots order returns i for.
 func (c *Cache) inOrder(call string, order func(w slot) int, n int) iter.Seq2[[]byte, Entry] {
 	return func(yield func([]byte, Entry) bool) {
 		c.base.MustBeOpen(&kind, call)
 		var room []byte
 		for i := range n * len(c.shards) {
 			s := &c.shards[i%len(c.shards)]
-			is := func(w slot) bool { return order(w) == i/len(c.shards) }
-			if !s.each(is, func(r pinned) bool {
+			match := func(w slot) bool { return order(w) == i/len(c.shards) }
+			if !s.each(match, func(r pinned) bool {
 				return c.copier.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield)
 			}) {
 				return
@@ -237,9 +238,9 @@ func (c *Cache) inOrder(call string, order func(w slot) int, n int) iter.Seq2[[]
 	}
 }
 
-// each calls f with the entries of a shard whose slots is returns true for, bucket by bucket, until
-// f returns false.
-func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
+// each calls f with the entries of a shard whose slots match, bucket by bucket, until f returns
+// false.
+func (s *shard) each(match func(w slot) bool, f func(r pinned) bool) bool {
 	var held []pinned
 	defer func() {
 		for i := range held { // if f stops or panics
@@ -247,7 +248,7 @@ func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
 		}
 	}()
 	for i := uint32(0); ; i++ {
-		held = s.holdBucket(held[:0], i, is)
+		held = s.holdBucket(held[:0], i, match)
 		if held == nil {
 			return true
 		}
@@ -263,9 +264,9 @@ func (s *shard) each(is func(w slot) bool, f func(r pinned) bool) bool {
 	}
 }
 
-// holdBucket pins the items of bucket i whose slots is returns true for, and appends them to held.
-// It returns nil if i is beyond the last bucket.
-func (s *shard) holdBucket(held []pinned, i uint32, is func(w slot) bool) []pinned {
+// holdBucket pins the items of bucket i whose slots match, and appends them to held. It returns nil
+// if i is beyond the last bucket.
+func (s *shard) holdBucket(held []pinned, i uint32, match func(w slot) bool) []pinned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i >= s.index.Buckets() {
@@ -273,7 +274,7 @@ func (s *shard) holdBucket(held []pinned, i uint32, is func(w slot) bool) []pinn
 	}
 	b := s.index.Bucket(i)
 	for j := range b.Slots {
-		if !is(slot(b.Slots[j].Load())) {
+		if !match(slot(b.Slots[j].Load())) {
 			continue
 		}
 		if r := s.hold(&b.Slots[j]); r.it != nil {

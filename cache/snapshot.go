@@ -4,7 +4,8 @@
 //	block         length 4 B | checksum 4 B | content
 //	first block   Options.Format
 //	block         highest version 8 B | entries
-//	entry         key's length 2 B | rank 2 B | value's length 4 B | flags 8 B | expires 8 B | key | value
+//	entry         key's length 2 B | rank 2 B | value's length 4 B | flags 8 B | expires 8 B
+//	              | key | value
 //
 // The rank has queue and hits of the entry, and whether it is kept, so that eviction goes on as
 // before the restart. Numbers are little-endian, and times are seconds of Unix time, 0 for never.

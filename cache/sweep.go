@@ -1,12 +1,12 @@
-// Sweep: expired items and memory of garbage, once a second while there is some.
+// Sweep: drops expired items and reclaims garbage in the background, once a second at most.
 //
 //	Set with a TTL --> wake at the second of its end --> sweep: expire, compact --> wake ...
 //	Delete         --> wake, if many bytes are unused
 //
 // A sweep drops expired entries, empties segments that are mostly garbage, and gives spare segments
-// back to the parent: a part of each in each second. It locks one shard at a time, and lets other
-// goroutines have the lock often. A Set that needs room drops expired entries first, without
-// waiting for a sweep.
+// back to the parent. Each sweep does a part of the segments, and the next one goes on. It locks
+// one shard at a time, and releases the lock often. A Set that needs room drops expired entries
+// itself.
 
 package cache
 
@@ -20,11 +20,11 @@ const (
 	emptyShare   = 32   // a sweep empties up to 1/emptyShare of a shard's segments
 	spareParts   = 4    // and gives 1/spareParts of the unneeded spare segments back
 	sparseShare  = 4    // an index with fewer than 1/sparseShare of its slots in use is shrunk
-	sweepBuckets = 1024 // of the index are removed before others may have the lock
+	sweepBuckets = 1024 // that are removed from the index before the lock is released
 )
 
-// sweep drops the entries that have expired, does a part of the other work, and wakes the cache
-// again for the rest.
+// sweep drops the entries that have expired and does a part of the other work. If work is left, it
+// schedules the next sweep.
 func (c *Cache) sweep() {
 	now := c.clock.now()
 	for i := range c.shards {
@@ -45,7 +45,7 @@ func (s *shard) sweep(now uint32) {
 	}
 }
 
-// pause lets other goroutines have the shard's lock.
+// pause yields the shard's lock to other goroutines.
 func (s *shard) pause() {
 	s.mu.Unlock()
 	runtime.Gosched()
@@ -69,8 +69,8 @@ func (s *shard) sweepExpired(now uint32) {
 }
 
 // compact empties a part of the segments while more than half of the items' bytes are garbage. Then
-// it gives a part of the spare segments beyond the reserve back, and the memory of an index that is
-// nearly empty. It reports whether more of this is to be done.
+// it returns a part of the spare segments beyond the reserve to the parent, and the memory of an
+// index that is nearly empty. It reports whether work is left.
 func (s *shard) compact() (more bool) {
 	for range s.segs.count()/emptyShare + 1 {
 		v := s.victims()

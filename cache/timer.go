@@ -1,9 +1,10 @@
-// Timer: has a cache swept when an entry expires, or when there is memory to give back. It runs
-// only then.
+// Timer: schedules the sweeps of a cache. No timer runs unless an entry has a TTL or memory can be
+// given back.
 //
-// Each sweep has its own timer, which is never reset or stopped: outside of its testing/synctest
-// bubble a timer allows neither. A timer fires for nothing if an earlier sweep was begun meanwhile.
-// So that few such timers wait, a sweep comes after mostWait at the latest.
+// Each sweep has its own timer, which is never reset or stopped: the runtime allows neither from
+// outside the testing/synctest bubble that made the timer. A timer does nothing if an earlier sweep
+// has taken its place. So that few such timers wait, none is set for more than mostWait. A sweep
+// that comes before the first entry expires only schedules the next one.
 
 package cache
 
@@ -16,7 +17,7 @@ import (
 
 const mostWait = 60 // seconds
 
-// A sweeper begins the sweeps of a cache. It keeps the cache alive only during a sweep.
+// A sweeper runs the sweeps of a cache. It keeps the cache alive only during a sweep.
 type sweeper struct {
 	cache  weak.Pointer[Cache]
 	clock  *clock
@@ -32,7 +33,7 @@ func (w *sweeper) init(c *Cache, sweep func(c *Cache)) {
 	w.cache, w.clock, w.sweep = weak.Make(c), &c.clock, sweep
 }
 
-// wake has the cache swept when the given second begins, or before.
+// wake schedules a sweep for the beginning of the given second, or sooner.
 func (w *sweeper) wake(second uint32) {
 	if at := w.at.Load(); at != 0 && at <= second {
 		return
@@ -52,7 +53,7 @@ func (w *sweeper) wake(second uint32) {
 	})
 }
 
-// run sweeps, if the sweep of that second is still to come.
+// run sweeps, unless the sweep of that second has begun or an earlier one has taken its place.
 func (w *sweeper) run(c *Cache, second uint32) {
 	w.sweeps.Lock()
 	defer w.sweeps.Unlock()

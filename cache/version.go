@@ -28,8 +28,8 @@ const versionEpoch = 1767225600 * int64(time.Second)
 // versionsPerNano is the number by which the first version of a cache grows in each nanosecond. A
 // byte that is written to one of n shards takes 8n versions of that shard. So a process starts
 // above all versions of an earlier one, with two exceptions: the earlier process wrote more than
-// 1 GB/s to all shards together for all of its life, or the system's clock was set back. The numbers
-// last until the year 2062.
+// 1 GB/s to all shards together for all of its life, or the system's clock was set back. The
+// numbers last until the year 2062.
 const versionsPerNano = 8
 
 // highest is an upper bound of the versions of all closed caches of this process.
