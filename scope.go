@@ -15,7 +15,7 @@ import (
 
 // Scope allocates from another allocator, and Close frees all blocks that are still live. So a
 // block that a query, a request or a test forgets to free is freed with it. Unlike an arena, a
-// Scope frees single blocks before its end, and they serve others.
+// Scope also frees single blocks before its end, and next reuses them.
 //
 // It is safe for concurrent use if next is, except Close. It keeps the address and the length of
 // each live block in a map on the Go heap, under a mutex. That takes about 40 bytes a block, and
@@ -128,7 +128,8 @@ func (s *Scope) keep(b []byte, err error) ([]byte, error) {
 	return b, err
 }
 
-// forget removes the record of a block. Then another call may get its memory from next.
+// forget removes the record of a block. It comes before next's Free, after which next may give the
+// same address to another call.
 func (s *Scope) forget(call string, b []byte) {
 	addr := addrOf(b)
 	s.mu.Lock()

@@ -1,4 +1,4 @@
-// Search: all tags of both homes are compared at once.
+// Search: compares the tags of both homes at once, with SSE2 on amd64.
 //
 //	matches   | 0 | slots of the second home 7 | 0 | slots of the first home 7 |
 //

@@ -67,9 +67,9 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 
 // A purged page faults when it is used again. If the live bytes have grown, other pages would fault
 // in its place. So a relief purges leastRelief, and twice the bytes by which the live ones exceed
-// their maximum at earlier reliefs. Then the caches fill again, which may pass the watermark at
-// once. So two reliefs are at least reliefCalls slow calls apart. A processor that has not flushed
-// its cache askCalls after it was asked may be idle.
+// their maximum at earlier reliefs. After a relief the caches fill again, which may pass the
+// watermark at once. So at least reliefCalls slow calls are between two reliefs. A processor may be
+// idle if it has not flushed its cache askCalls slow calls after ask.
 const (
 	reliefCalls = 64
 	askCalls    = 16

@@ -192,8 +192,8 @@ func All() []Owned {
 	return slices.Clone(owners.dropped)
 }
 
-// report counts w's owner as dropped. It writes so for the first of each stack, kind and name,
-// unless the collector closes the owner. mu is held.
+// report counts w's owner as dropped. It prints a report for the first of each stack, kind and
+// name, unless the collector closes the owner. mu is held.
 func (w *watch) report() {
 	full := len(owners.dropped) >= maxDropped-1
 	for i, d := range owners.dropped {

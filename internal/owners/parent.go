@@ -14,8 +14,9 @@ type Traits struct {
 	Solo   bool         // the parent is for one goroutine at a time
 	Ends   bool         // all blocks may end at once while the parent is open, as in an arena
 
-	// Collect calls free, which frees blocks of a container that was dropped, unless the parent is
-	// closed. It prevents that the parent closes meanwhile, if it can, and counts the container.
+	// Collect calls free, which frees blocks of a container that was dropped, and counts the
+	// container. It does nothing if the parent is closed. If it can, it keeps the parent from
+	// closing meanwhile.
 	Collect func(free func())
 }
 
