@@ -4,11 +4,10 @@
 //	                |
 //	table       | lock | tags, version | ... | slots | ... |     shared_head.go, table.go
 //
-// Map and Shared have the same kind of tables. In a Shared each table has a lock too, which writers
-// take. Each group is a seqlock: a reader loads
-// the version of a group, its entries, and the version again. If that has changed, the reader takes
-// the lock. shared_write.go has the writers, shared_grow.go the replacement of tables, and
-// shared_text.go strings, bytes and large values.
+// Map and Shared have the same kind of tables. In a Shared each table also has a lock for writers,
+// and each group is a seqlock: a reader loads the version of a group, its entries, and the version
+// again. If the version has changed, the reader takes the lock. shared_write.go has the writers,
+// shared_grow.go the replacement of tables, and shared_text.go strings, bytes and large values.
 //
 // # Why a reader is correct
 //
@@ -27,9 +26,10 @@
 //
 // At R3 the table was the one for this hash. If R5 loads the same version as R2, then no word of an
 // entry that R4 loaded was stored between R2 and R5, because W1 comes before W2. So R4 saw the
-// entries as they were at R3, except for deletions and for replaced values of one word since then.
-// Each of these is one store, so R4 saw the key's state at some moment between R3 and R5. A longer
-// value is replaced while the version is odd, and R2 does not accept an odd version.
+// entries as they were at R3, with two exceptions: since R3, an entry may have been deleted, or a
+// value of one word replaced. Each of these is one store, so R4 saw the key's state at some moment
+// between R3 and R5. A longer value is replaced while the version is odd, and R2 does not accept an
+// odd version.
 //
 // If no group of the search has the key, the key was absent from each of them at some moment.
 // Entries do not move between groups of a table. If the key was in another group at that moment, it

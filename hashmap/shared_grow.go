@@ -1,7 +1,7 @@
 // Growth of a Shared: a table without a place for an entry is replaced.
 //
 //	entries                 class             replaced by
-//	less than 13/16         any               one of its class, where entries are nearer to their homes
+//	less than 13/16         any               one of its class, with entries nearer to their homes
 //	more                    below the limit   one of a greater class, as in grow.go
 //	more                    the limit         two, by the next bit of the hash
 //

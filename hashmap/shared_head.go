@@ -3,11 +3,11 @@
 //	table   | lock 128 B | head | head | ... | slots | slots | ... |
 //	head    | tags 16 B | version 8 B | overflow 1 B | pad |      of a group
 //
-// The reference has the address of the first head. All else is as in table.go. The version of a
-// group is even unless a writer replaces a value in the group. It is in the line of the tags, which
-// a reader loads anyway. Keys and values take whole words, so that they can be loaded atomically.
-// They are side by side, the value in front. Text, which includes large values, is a reference to a
-// block: see shared_text.go.
+// A reference to a table has the address of the first head. All else is as in table.go. The version
+// of a group is odd only while a writer replaces a value in the group. It is in the line of the
+// tags, which a reader loads anyway. Keys and values take whole words, so that they can be loaded
+// atomically. They are side by side, the value in front. Text, which includes large values, is a
+// reference to a block: see shared_text.go.
 //
 // Invariants (check verifies them), besides the ones in table.go:
 //   - live is the number of tags that are not free
@@ -101,8 +101,8 @@ func (t table) reset(depth uintptr) {
 	t.head().depth = depth
 }
 
-// clear removes all entries of a table that is locked or in no directory, and the overflow bits
-// after the tags: until an entry is removed, a search finds it.
+// clear removes all entries of a table that is locked or in no directory. It clears the tags of a
+// group before its overflow bits, so that a search finds an entry until it is removed.
 func (t table) clear() {
 	for i := range t.groups() {
 		for _, at := range [...]int{0, 8, overflowOffset} {

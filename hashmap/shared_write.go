@@ -50,10 +50,10 @@ func (m *Shared[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	return value, found, nil
 }
 
-// Update calls fn under the lock of k's table, with a pointer to a copy of the value of k, which is
-// zero if the map does not have k. Then it stores the copy as k's value. Other calls see the value
-// before or after, and no other Update of k runs in between. Errors are as for Put, possibly after
-// fn has been called; the map is then unchanged.
+// Update calls fn under the lock of k's table, with a pointer to a copy of the value of k, or to a
+// zero value if the map does not have k. Then it stores the copy as k's value. Other calls see the
+// value before or after, and no other Update of k runs in between. Errors are as for Put, possibly
+// after fn has been called; the map is then unchanged.
 //
 // fn must not use the map: that would deadlock. If fn panics, the map is unchanged.
 func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {

@@ -152,14 +152,14 @@ func (l *layout) tableBytes(of uintptr) uintptr {
 	return (n + lineBytes - 1) &^ (lineBytes - 1)
 }
 
-// search looks for a key with hash h in t. It calls is with each slot whose tag matches, and
-// returns the first one for which is reports true.
-func (t table) search(l *layout, h uint64, is func(at spot) bool) (at spot, ok bool) {
+// search looks for a key with hash h in t. It calls isKey with each slot whose tag matches, and
+// returns the first one for which isKey reports true.
+func (t table) search(l *layout, h uint64, isKey func(at spot) bool) (at spot, ok bool) {
 	i, tag := t.home(h), fingerprint(h)
 	for range t.groups() {
 		lo, hi := tagWords(t.tags(i))
 		for match := matching(lo, hi, tag); match != 0; match &= match - 1 {
-			if at := t.at(l, i, first(match)); is(at) {
+			if at := t.at(l, i, first(match)); isKey(at) {
 				return at, true
 			}
 		}
