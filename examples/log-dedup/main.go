@@ -1,4 +1,4 @@
-// Log-dedup prints each line of its input that has not come within a time before, in bounded
+// Log-dedup drops each line of its input if it has printed an equal one within a time, in bounded
 // memory. Lines are equal if they differ in digits alone.
 //
 //	tail -f app.log | go run ./examples/log-dedup -within 10m
@@ -48,7 +48,7 @@ func NewDedup(memory freehold.Allocator, maxBytes int, within time.Duration) *De
 
 func (d *Dedup) Close() { d.seen.Close() }
 
-// IsNew reports whether no equal line came before it within the time.
+// IsNew reports whether a line is to be printed: it was true for no equal line within the time.
 func (d *Dedup) IsNew(line []byte) bool {
 	d.lines++
 	d.key = d.key[:0]
