@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -337,4 +338,29 @@ func TestLoadsOfOneShard(t *testing.T) {
 	if under() != 0 {
 		t.Error("a load has not left")
 	}
+}
+
+// TestLoadBeginsDuringASet: a load that begins while a Set has the lock of the shard, and is about to
+// store the entry, does not replace it.
+func TestLoadBeginsDuringASet(t *testing.T) {
+	var c *Cache
+	began, goOn, loads := make(chan bool), make(chan bool), sync.WaitGroup{}
+	load := sync.OnceFunc(func() {
+		loads.Go(func() {
+			must(c.GetOrLoad(t.Context(), nil, []byte("k"), func(context.Context) (Entry, error) {
+				close(began)
+				<-goOn
+				return Entry{Value: []byte("loaded")}, nil
+			}))
+		})
+		<-began
+	})
+	c = newCache(t, Options{Expiry: func([]byte, Entry, bool) time.Duration {
+		load() // under the lock
+		return 0
+	}})
+	must(0, c.Set([]byte("k"), []byte("set")))
+	close(goOn)
+	loads.Wait()
+	get(t, c, "k", "set")
 }

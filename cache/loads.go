@@ -35,9 +35,9 @@ func (m *marks) bit(h uint64) (word *uint64, mask uint64) {
 	return &m.bits[h/wordBits%uint64(len(m.bits))], 1 << (h % wordBits)
 }
 
-// A loading is one load. written is set before a write to the key, and read under the lock of the
-// key's shard before the loaded value is stored. So that value never replaces the written one. The
-// other fields are set before done is closed.
+// A loading is one load. written is set before a write to the key and after it, and read under the
+// lock of the key's shard before the loaded value is stored. So that value never replaces the written
+// one. The other fields are set before done is closed.
 //
 // Once written is set, no further goroutine joins the load: its value may be older than the write.
 type loading struct {

@@ -223,7 +223,11 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 		s.delete(old)
 		return 0, nil
 	}
-	return s.put(w, old)
+	version, err = s.put(w, old)
+	if !w.restored { // also a load that began before readers found the entry is not stored
+		s.loads.written(w.h, w.key)
+	}
+	return version, err
 }
 
 // askExpiry gives a new entry the TTL of Options.Expiry. That function gets copies of key and
