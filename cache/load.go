@@ -205,7 +205,7 @@ func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error,
 		if failed = err != nil; failed {
 			err = errMissing
 		}
-	case r.it != nil && !r.it.hasExpired(&c.clock):
+	case r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock):
 		err = ErrNotFound
 	}
 	switch {

@@ -364,3 +364,21 @@ func TestLoadBeginsDuringASet(t *testing.T) {
 	loads.Wait()
 	get(t, c, "k", "set")
 }
+
+// TestReadDuringALookup: GetOrLoad finds an expired entry, and another read gives it a new TTL at that
+// moment. The key counts as missing, and not as remembered as not found.
+func TestReadDuringALookup(t *testing.T) {
+	for look := range 8 {
+		c := newCache(t, Options{TTL: time.Minute})
+		clock := c.fake()
+		k := []byte("k")
+		must(0, c.Set(k, k))
+		r := c.shards[0].find(c.seed.Bytes(k), k)
+		clock.now += 2 * time.Minute
+		clock.at, clock.hook = 1+look, func() { r.it.expires.Store(c.clock.expires(time.Hour)) }
+		if _, err := c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) { return Entry{}, nil }); err != nil {
+			t.Errorf("read at look %d: %v", look, err)
+		}
+		c.shards[0].unpin(r)
+	}
+}
