@@ -167,12 +167,14 @@ func (c *Cache) beginRestore(r io.Reader) (rest func() error, err error) {
 		c.shards[i].loads.beginRestore(int(c.bound.now.Load()) / len(c.shards))
 	}
 	return func() error {
+		defer func() { // also if r or OnEvict panics
+			for i := range c.shards {
+				c.shards[i].endRestore()
+			}
+		}()
 		err := c.restoreEntries(r)
 		if err != nil {
 			c.Clear()
-		}
-		for i := range c.shards {
-			c.shards[i].endRestore()
 		}
 		return err
 	}, nil

@@ -627,3 +627,24 @@ func TestRestoreGrowsTheIndexFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestRestorePanics: after a reader has panicked, another Restore adds the keys that were written
+// before.
+func TestRestorePanics(t *testing.T) {
+	snapshot := snapshotOf(t, 1)
+	c := newCache(t, Options{})
+	func() {
+		defer func() { recover() }()
+		c.Restore(io.MultiReader(bytes.NewReader(snapshot[:len(snapshot)-1]), panicky{}))
+		t.Error("no panic")
+	}()
+	c.Delete([]byte("key 0"))
+	must(0, c.Restore(bytes.NewReader(snapshot)))
+	if n := c.Len(); n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+type panicky struct{}
+
+func (panicky) Read([]byte) (int, error) { panic("read") }
