@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"sync"
 
 	"github.com/freehold-go/freehold/internal/pin"
@@ -375,6 +374,8 @@ func (ld *loader) refresh(ctx context.Context, due []wanted) {
 type refreshes struct {
 	mu  sync.Mutex
 	all map[chan struct{}]context.CancelFunc // by the channel that is closed when it ends
+
+	canceling bool // cancel is under way
 }
 
 // begin returns the context of a load that a caller with ctx begins. end ends the load.
@@ -387,6 +388,9 @@ func (r *refreshes) begin(ctx context.Context) (_ context.Context, end func()) {
 		r.all = map[chan struct{}]context.CancelFunc{}
 	}
 	r.all[done] = cancel
+	if r.canceling {
+		cancel()
+	}
 	return ctx, func() {
 		cancel()
 		r.mu.Lock()
@@ -396,18 +400,20 @@ func (r *refreshes) begin(ctx context.Context) (_ context.Context, end func()) {
 	}
 }
 
-// cancel cancels all loads, and waits until they have ended.
+// cancel cancels all loads, also those that begin meanwhile, and waits until they have ended.
 func (r *refreshes) cancel() {
-	for {
-		r.mu.Lock()
-		all := maps.Clone(r.all)
-		r.mu.Unlock()
-		if len(all) == 0 {
-			return
-		}
-		for done, cancel := range all {
-			cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.canceling = true
+	for _, cancel := range r.all { // all of them first: one may wait for another
+		cancel()
+	}
+	for len(r.all) > 0 {
+		for done := range r.all {
+			r.mu.Unlock()
 			<-done
+			r.mu.Lock()
 		}
 	}
+	r.canceling = false // Close may panic
 }

@@ -463,3 +463,44 @@ func TestLoadsAreNeverOlder(t *testing.T) {
 	c.refreshes.wait()
 	c.check()
 }
+
+// TestCloseCancelsAllFirst: one refresh waits for another, which ends when its context does.
+func TestCloseCancelsAllFirst(t *testing.T) {
+	for range 20 { // Close waits for them in the order of a map
+		inBubble(t, func(t *testing.T, c *Of[string, string]) {
+			must(0, c.Set("l", "old"))
+			time.Sleep(10 * time.Second)
+			ended := make(chan bool)
+			must(c.GetOrLoad(t.Context(), "k", func(ctx context.Context) (e EntryOf[string], err error) {
+				<-ctx.Done()
+				close(ended)
+				return e, ctx.Err()
+			}))
+			must(c.GetOrLoad(t.Context(), "l", func(ctx context.Context) (e EntryOf[string], err error) {
+				<-ended
+				return e, ctx.Err()
+			}))
+			c.Close()
+		})
+	}
+}
+
+// TestCloseCancelsLaterOnes: a load begins another one while Close waits, and waits for it.
+func TestCloseCancelsLaterOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Of[string, string]) {
+		must(0, c.Set("l", "old"))
+		time.Sleep(10 * time.Second)
+		must(c.GetOrLoad(t.Context(), "k", func(ctx context.Context) (e EntryOf[string], err error) {
+			<-ctx.Done()
+			ended := make(chan bool)
+			must(c.GetOrLoad(ctx, "l", func(ctx context.Context) (e EntryOf[string], err error) {
+				<-ctx.Done()
+				close(ended)
+				return e, ctx.Err()
+			}))
+			<-ended
+			return e, ctx.Err()
+		}))
+		c.Close()
+	})
+}
