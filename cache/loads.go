@@ -1,5 +1,5 @@
-// Loads: which keys of a shard were written during a load or a Restore, so that neither replaces
-// the newer value. It also holds the loads that GetOrLoad's callers wait for.
+// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile. While
+// Restore runs, also which keys were written since it began.
 
 package cache
 
@@ -16,6 +16,7 @@ type loads struct {
 	n   atomic.Int64 // len(all), and 1 while restored is there
 
 	restored *marks // nil unless a Restore is under way
+	closed   bool   // no load that begins is stored
 }
 
 // marks has the keys of a shard that were written since Restore began. Hashes with equal low bits
@@ -61,6 +62,7 @@ func (ls *loads) join(key []byte) (l *loading, first bool) {
 		ls.all = map[string]*loading{}
 	}
 	l = &loading{key: string(key), done: make(chan struct{}), again: true}
+	l.written.Store(ls.closed)
 	ls.all[l.key] = l
 	ls.count()
 	return l, true
@@ -101,7 +103,7 @@ func (ls *loads) written(h uint64, key []byte) {
 	}
 }
 
-// beginRestore begins to note which keys are written, until endRestore. share is the shard's.
+// beginRestore notes which keys are written from now on, until endRestore. share is the shard's.
 func (ls *loads) beginRestore(share int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -142,6 +144,19 @@ func (ls *loads) wasCleared() bool {
 func (ls *loads) cleared() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	ls.clear()
+}
+
+// close is cleared, and no later load is stored.
+func (ls *loads) close() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.closed = true
+	ls.clear()
+}
+
+// clear is cleared. The caller holds mu.
+func (ls *loads) clear() {
 	for _, l := range ls.all {
 		l.written.Store(true)
 	}

@@ -504,3 +504,32 @@ func TestCloseCancelsLaterOnes(t *testing.T) {
 		c.Close()
 	})
 }
+
+// TestLoadsAfterClose: a goroutine waits for another one's load during Close. The load that it then
+// begins itself is not stored.
+func TestLoadsAfterClose(t *testing.T) {
+	for _, size := range []int{1, 6 << 20} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCache(t, Options{MaxBytes: 16 << 20})
+			ctx, cancel := context.WithCancel(t.Context())
+			load := func(ctx context.Context) (Entry, error) { return Entry{Value: make([]byte, size)}, nil }
+			go c.GetOrLoad(ctx, nil, []byte("k"), func(ctx context.Context) (Entry, error) {
+				<-ctx.Done()
+				return Entry{}, ctx.Err()
+			})
+			synctest.Wait()
+			go func() {
+				if v, err := c.GetOrLoad(t.Context(), nil, []byte("k"), load); len(v) != size || err != nil {
+					t.Errorf("%d bytes, %v", len(v), err)
+				}
+			}()
+			synctest.Wait()
+			c.Close()
+			cancel()
+			synctest.Wait()
+			if st := c.Stats(); st.Reserved != 0 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}

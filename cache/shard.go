@@ -397,11 +397,11 @@ func (s *shard) isPinned() (pinned bool) {
 	return pinned
 }
 
-// close gives all memory back. Loads that are under way are not stored.
+// close gives all memory back. Loads that are under way, or begin later, are not stored.
 func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.loads.cleared()
+	s.loads.close()
 	parent := s.c.base.Parent
 	s.segs.each(func(n uint32, _ *segment) { s.release(n) })
 	s.index.Close(parent)
