@@ -134,17 +134,30 @@ func (s *shard) expirePart(n uint32, part int, now uint32, most *int) bool {
 			}
 			offset += uint32(it.size())
 		}
-		for _, x := range items {
-			if at := s.index.Find(tagOf(x.hash), maxPlace, uint64(s.segs.place(n, x.offset))); at != nil {
-				s.drop(at, Expired)
-			}
-		}
+		s.dropExpired(n, items, now)
 		if *most -= len(items); *most <= 0 && offset < end {
 			return false
 		}
 	}
 	g.due[part] = due
 	return true
+}
+
+// dropExpired drops those items of segment n that have slots. If OnEvict panics, the others expire
+// again.
+func (s *shard) dropExpired(n uint32, items []candidate, now uint32) {
+	defer func() {
+		for _, x := range items {
+			s.segs.at(n).item(x.offset).expires.Store(now)
+		}
+	}()
+	for len(items) > 0 {
+		x := items[0]
+		items = items[1:]
+		if at := s.index.Find(tagOf(x.hash), maxPlace, uint64(s.segs.place(n, x.offset))); at != nil {
+			s.drop(at, Expired)
+		}
+	}
 }
 
 // reclaim empties a segment, and reports whether there is one to empty. In later rounds of one call

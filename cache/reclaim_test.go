@@ -257,3 +257,33 @@ func TestParentThatRefuses(t *testing.T) {
 	}
 	c.check()
 }
+
+// TestOnEvictPanics: if OnEvict panics in a Set, each entry is still told once, and an expired one does
+// not stay.
+func TestOnEvictPanics(t *testing.T) {
+	told, calm := map[string]int{}, false
+	c := newCache(t, Options{OnEvict: func(key []byte, _ Entry, _ Reason) {
+		if told[string(key)]++; len(told)%7 == 0 && !calm {
+			panic("OnEvict")
+		}
+	}})
+	clock := c.fake()
+	const n = 20_000
+	var failed [n]bool
+	for i := range n {
+		clock.now += time.Second / 256
+		func() {
+			defer func() { failed[i] = recover() != nil }()
+			c.SetTTL(fmt.Append(nil, i), make([]byte, 200), time.Duration(i%2)*time.Second)
+		}()
+	}
+	c.check()
+	calm = true
+	clock.now += time.Minute
+	c.sweep()
+	for i := 1; i < n; i += 2 {
+		if got := told[fmt.Sprint(i)]; got > 1 || got == 0 && !failed[i] {
+			t.Fatalf("OnEvict was told %d times of %d", got, i)
+		}
+	}
+}
