@@ -133,7 +133,7 @@ func (c *clock) shortened(ttl time.Duration) time.Duration {
 
 // secondAfter returns the first second to begin after ttl.
 func (c *clock) secondAfter(ttl time.Duration) uint32 {
-	return second((c.since(c.begin)+ttl-1)/time.Second + 1)
+	return max(second((c.since(c.begin)+ttl-1)/time.Second+1), firstSecond) // a bubble's clock is behind
 }
 
 // second returns the second that begins n seconds after the clock's begin.

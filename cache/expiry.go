@@ -84,10 +84,8 @@ func (s *shard) expect(g *segment, offset, expires uint32) {
 	}
 	second := s.c.clock.secondOf(expires)
 	g.due[p] = earlier(g.due[p], second)
-	if due := earlier(s.due, second); due != s.due {
-		s.due = due
-		s.c.sweeper.wake(due)
-	}
+	s.due = earlier(s.due, second)
+	s.c.sweeper.wake(s.due)
 }
 
 // expectSooner notes that a read made an item expire sooner, at that second or tick.

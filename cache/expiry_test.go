@@ -236,6 +236,29 @@ func TestSweepsInBubbles(t *testing.T) {
 	}
 }
 
+// TestSweepsAfterBubbles: a timer that a bubble did not let fire does not end the sweeps, whether the
+// cache was made before the bubble or in it.
+func TestSweepsAfterBubbles(t *testing.T) {
+	for _, inside := range []time.Duration{-time.Hour, time.Second} {
+		c := newCache(t, Options{})
+		now := inside
+		c.clock.coarse.Store(exact)
+		c.clock.since = func(time.Time) time.Duration { return now }
+		synctest.Test(t, func(*testing.T) { must(0, c.SetTTL([]byte("in"), nil, time.Hour)) })
+		lost := c.sweeper.at.Load()
+		now = 30 * time.Minute
+		must(0, c.SetTTL([]byte("out"), nil, time.Hour))
+		at := c.sweeper.at.Load()
+		if at == lost {
+			t.Errorf("bubble at %v: no timer is set", inside)
+		}
+		now += 2 * time.Hour
+		if c.sweeper.run(c, at); c.Len() != 0 {
+			t.Errorf("bubble at %v: %d entries stay", inside, c.Len())
+		}
+	}
+}
+
 // TestCloseDuringASweep: Close waits for a sweep that is under way, and later ones do nothing.
 func TestCloseDuringASweep(t *testing.T) {
 	c := New(newHeap(t), &Options{MaxBytes: MinBytes})

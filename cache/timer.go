@@ -2,9 +2,10 @@
 // given back.
 //
 // Each sweep has its own timer, which is never reset or stopped: the runtime allows neither from
-// outside the testing/synctest bubble that made the timer. A timer does nothing if an earlier sweep
-// has taken its place. So that few such timers wait, none is set for more than mostWait. A sweep
-// that comes before the first entry expires only schedules the next one.
+// outside the testing/synctest bubble that made the timer. A timer is lost if its bubble ends first.
+// Then a later call of wake sets another. A timer does nothing if an earlier sweep has taken its
+// place. So that few such timers wait, none is set for more than mostWait. A sweep that comes before
+// the first entry expires only schedules the next one.
 
 package cache
 
@@ -15,7 +16,10 @@ import (
 	"weak"
 )
 
-const mostWait = 60 // seconds
+const (
+	mostWait = 60 // seconds
+	mostLate = 2  // seconds
+)
 
 // A sweeper runs the sweeps of a cache. It keeps the cache alive only during a sweep.
 type sweeper struct {
@@ -35,15 +39,16 @@ func (w *sweeper) init(c *Cache, sweep func(c *Cache)) {
 
 // wake schedules a sweep for the beginning of the given second, or sooner.
 func (w *sweeper) wake(second uint32) {
-	if at := w.at.Load(); at != 0 && at <= second {
+	now := w.clock.now()
+	second = min(max(second, now), now+mostWait)
+	if w.isAwake(second, now) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at := w.at.Load(); w.stopped || at != 0 && at <= second {
+	if w.stopped || w.isAwake(second, now) {
 		return
 	}
-	second = min(second, w.clock.now()+mostWait)
 	w.at.Store(second)
 	cache := w.cache
 	time.AfterFunc(max(w.clock.until(second), 0), func() {
@@ -51,6 +56,13 @@ func (w *sweeper) wake(second uint32) {
 			c.sweeper.run(c, second)
 		}
 	})
+}
+
+// isAwake reports whether a timer fires by the given second. A timer that is later than mostLate was
+// lost.
+func (w *sweeper) isAwake(second, now uint32) bool {
+	at := w.at.Load()
+	return at != 0 && at <= second && now <= at+mostLate
 }
 
 // run sweeps, unless the sweep of that second has begun or an earlier one has taken its place.
