@@ -247,11 +247,8 @@ func (s *shard) each(match func(w slot) bool, f func(r pinned) bool) bool {
 			s.unpin(held[i])
 		}
 	}()
-	for i := uint32(0); ; i++ {
-		held = s.holdBucket(held[:0], i, match)
-		if held == nil {
-			return true
-		}
+	for i, rest := uint32(0), true; rest; {
+		held, i, rest = s.holdNext(held[:0], i, match)
 		for len(held) > 0 {
 			r := &held[len(held)-1]
 			more := !r.isLive(&s.c.clock) || f(*r)
@@ -262,27 +259,30 @@ func (s *shard) each(match func(w slot) bool, f func(r pinned) bool) bool {
 			}
 		}
 	}
+	return true
 }
 
-// holdBucket pins the items of bucket i whose slots match, and appends them to held. It returns nil
-// if i is beyond the last bucket.
-func (s *shard) holdBucket(held []pinned, i uint32, match func(w slot) bool) []pinned {
+// holdNext searches from bucket i on for one with slots that match, under one lock. It pins their
+// items, and appends them to held. It returns the bucket to go on from, and whether there is one.
+func (s *shard) holdNext(held []pinned, i uint32, match func(w slot) bool) ([]pinned, uint32, bool) {
+	const most = 64 // buckets, so that a writer waits for a microsecond or two
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i >= s.index.Buckets() {
-		return nil
+	n := s.index.Buckets()
+	if s.index.Len() == 0 {
+		return held, n, false
 	}
-	b := s.index.Bucket(i)
-	for j := range b.Slots {
-		if !match(slot(b.Slots[j].Load())) {
-			continue
+	for end := min(n, i+most); i < end && len(held) == 0; i++ {
+		b := s.index.Bucket(i)
+		for j := range b.Slots {
+			w := slot(b.Slots[j].Load())
+			if w == 0 || !match(w) {
+				continue
+			}
+			if r := s.hold(&b.Slots[j]); r.it != nil {
+				held = append(held, r)
+			}
 		}
-		if r := s.hold(&b.Slots[j]); r.it != nil {
-			held = append(held, r)
-		}
 	}
-	if held == nil {
-		held = []pinned{}
-	}
-	return held
+	return held, i, i < n
 }

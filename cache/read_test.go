@@ -145,6 +145,32 @@ func TestExpiresDuringARead(t *testing.T) {
 	}
 }
 
+// TestAllOfFew: an iteration finds each of few entries in a large index, and asks for no empty slot.
+func TestAllOfFew(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	for left := 10_000; ; left /= 10 {
+		for i := range 10_000 {
+			must(0, c.Set(fmt.Append(nil, i), nil))
+		}
+		for i := left; i < 10_000; i++ {
+			c.Delete(fmt.Append(nil, i))
+		}
+		found, asked := map[string]bool{}, 0
+		for i := range c.shards {
+			c.shards[i].each(func(slot) bool { asked++; return true }, func(r pinned) bool {
+				found[string(r.it.key())] = true
+				return true
+			})
+		}
+		if len(found) != left || asked != left {
+			t.Errorf("of %d entries %d are found, with %d slots", left, len(found), asked)
+		}
+		if left == 0 {
+			break
+		}
+	}
+}
+
 // TestJitter: a TTL is shortened by at most the Jitter.
 func TestJitter(t *testing.T) {
 	c := newCache(t, Options{TTL: 1000 * time.Second, Jitter: 0.5})
