@@ -65,6 +65,7 @@ func (d *Dedup) IsNew(line []byte) bool {
 	if err != nil || added {
 		return true
 	}
+	d.seen.View(d.key, func(cache.Entry) {}) // a read, so that a line that repeats is evicted last; Add is none
 	d.repeated++
 	return false
 }

@@ -60,6 +60,26 @@ func TestTimeAndMemory(t *testing.T) {
 	}
 }
 
+// Lines that repeat stay while many other lines come once.
+func TestRepeatedLinesStay(t *testing.T) {
+	d := NewDedup(freehold.Pages(), cache.MinBytes, time.Hour)
+	defer d.Close()
+	again, asked := 0, 0
+	for i := range 100_000 {
+		d.IsNew(fmt.Appendf(nil, "once %c%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26, 'a'+i/17576))
+		if i%10 > 0 {
+			continue
+		}
+		asked++
+		if d.IsNew(fmt.Appendf(nil, "often %c%c", 'a'+i/10%26, 'a'+i/260%4)) {
+			again++
+		}
+	}
+	if again > asked/20 {
+		t.Errorf("%d of %d repeated lines are new", again, asked)
+	}
+}
+
 // onGoHeap is IsNew with a Go map, which grows without a bound.
 type onGoHeap map[string]time.Time
 
