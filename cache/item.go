@@ -59,7 +59,7 @@ const (
 	kindMask  shape = 3
 	accessed  shape = 1 << 2 // it has access
 	versioned shape = 1 << 3 // it has a version of its own: see version.go
-	refreshed shape = 1 << 4 // it has due, the second from which GetOrLoad loads it anew
+	refreshed shape = 1 << 4 // it has due, the second from which GetOrLoad refreshes it
 
 	partsMask    = 1<<slackShift - 1
 	slackShift   = 5
@@ -196,7 +196,7 @@ func (it *item) access() *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes))
 }
 
-// due returns the address of the second from which GetOrLoad loads the item anew, or nil if it has
+// due returns the address of the second from which GetOrLoad refreshes the item, or nil if it has
 // none.
 func (it *item) due() *atomic.Uint32 {
 	if it.shape&refreshed == 0 {

@@ -84,7 +84,7 @@ type write struct {
 	key     []byte
 	e       *Entry
 	expires uint32 // the second or tick at which the entry expires, or 0 for never
-	due     uint32 // the second from which GetOrLoad loads it anew, with Options.RefreshAfter
+	due     uint32 // the second from which GetOrLoad refreshes it, with Options.RefreshAfter
 	shape   shape  // of the item, without a version
 	asks    bool   // Options.Expiry gives the TTL
 	kept    bool   // the item is not evicted
@@ -227,7 +227,7 @@ func (s *shard) unused() int { return s.filled - s.live + s.spare }
 // isWasteful reports whether garbage and spare segments take more than half of the bytes of items.
 func (s *shard) isWasteful() bool { return s.unused() > max(s.filled/2, 2*s.reserve()) }
 
-// wake has the shard swept in a second, if it is not to be swept already.
+// wake schedules a sweep of the shard in a second, unless one is scheduled.
 func (s *shard) wake() {
 	if !s.woken {
 		s.woken = true
