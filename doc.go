@@ -88,7 +88,8 @@
 //
 // Containers keep their data in memory of any of these: packages hashmap and btree have
 // maps, cache has caches within a bound, intern has sets of strings, and vector has growing arrays.
-// docs/maps.md helps to choose, and says how long results are valid.
+// docs/maps.md helps to choose, and says how long results are valid. Package secret keeps keys and
+// tokens in locked pages of its own, apart from all allocators.
 //
 // # Errors and panics
 //

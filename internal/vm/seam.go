@@ -27,11 +27,15 @@ const (
 	OpSync
 	OpSyncFile
 	OpFence // for PrepareFence too
-	NumOps  = int(iota)
+	OpProtect
+	OpHide // in CommitSecret; an OpCommit and an OpLock follow if it fails
+	OpLock
+	NumOps = int(iota)
 )
 
 var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
-	"name", "extend file", "map file", "unmap file", "sync", "sync file", "fence"}
+	"name", "extend file", "map file", "unmap file", "sync", "sync file", "fence",
+	"protect", "hide", "lock"}
 
 func (op Op) String() string { return opNames[op] }
 

@@ -135,6 +135,18 @@ func TestFaultsReachEveryOp(t *testing.T) {
 	restore := SetFault(func(op Op) error { seen[op] = true; return errInjected })
 	Name(addr, size, "test") // it returns no error
 	restore()
+	secret, err := ReserveSecret(size)
+	must(t, err)
+	restore = SetFault(func(op Op) error {
+		seen[op] = true
+		if op == OpHide {
+			return errInjected
+		}
+		return nil
+	})
+	_, err = CommitSecret(secret, size, 0)
+	must(t, errors.Join(err, ProtectSecret(secret, size, NoAccess), RevokeSecret(secret, size)))
+	restore()
 	for op := range Op(NumOps) {
 		if !seen[op] {
 			t.Errorf("nothing enters by %v", op)
