@@ -83,7 +83,7 @@ vet:
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MISSPELL = github.com/golangci/misspell/cmd/misspell@v0.8.0
 lint:
-	@status=0; for m in $(MODULES); do (cd $$m && $(GO) run $(STATICCHECK) ./...) || status=1; done; exit $$status
+	@status=0; for m in $(MODULES); do (cd $$m && $(GO) run $(STATICCHECK) ./... | sed "s|^|$$m/|" | grep .) && status=1; done; exit $$status
 	git ls-files | grep -vE '\.(png|svg)$$|testdata/|^docs/demo.html' | xargs $(GO) run $(MISSPELL) -error
 	@! git ls-files '*.go' | grep -v testdata/ | xargs awk '/^[ \t]*\/\/ / && length > 102 && !/https?:|Output:|;/ { print FILENAME ":" FNR ": a comment is wider than 100 columns" }' | grep .
 

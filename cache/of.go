@@ -147,6 +147,12 @@ func (c *Of[K, V]) GetMany(keys []K, f func(i int, e EntryOf[V])) {
 	})
 }
 
+// Prefetch is [Cache.Prefetch] of the keys that can be encoded.
+func (c *Of[K, V]) Prefetch(keys []K) {
+	c.base.MustBeOpen(&ofKind, "Prefetch")
+	c.eachKey(keys, func(int, uint64, []byte, error) {}) // prefetches
+}
+
 // eachKey calls f with the index of each key, its hash and its bytes, or the error of the codec.
 // Keys are prefetched in batches.
 func (c *Of[K, V]) eachKey(keys []K, f func(i int, h uint64, key []byte, err error)) {

@@ -282,6 +282,7 @@ func TestOfEntries(t *testing.T) {
 		must(0, c.Set(many[i], person{Name: fmt.Sprint(i)}))
 	}
 	next := 0
+	c.Prefetch(many)
 	c.GetMany(many, func(i int, e EntryOf[person]) {
 		if i != next || e.Value.Name != fmt.Sprint(i) {
 			t.Errorf("GetMany: %d has %q", i, e.Value.Name)
@@ -310,9 +311,10 @@ func TestUndecodableInCalls(t *testing.T) {
 		return Store
 	}
 	for name, call := range map[string]func() bool{
-		"View":    func() bool { return c.View("k", nil) },
-		"Peek":    func() bool { return c.Peek("k", nil) },
-		"GetMany": func() bool { c.GetMany([]string{"k"}, nil); return false },
+		"View":     func() bool { return c.View("k", nil) },
+		"Peek":     func() bool { return c.Peek("k", nil) },
+		"GetMany":  func() bool { c.GetMany([]string{"k"}, nil); return false },
+		"Prefetch": func() bool { c.Prefetch([]string{"k"}); return false },
 		"All": func() (found bool) {
 			for range c.All() {
 				found = true

@@ -12,6 +12,7 @@ from mkdocs.structure.files import File
 log = get_plugin_logger("site")
 CODE = re.compile(r"(?ms)(^```.*?^```$|`[^`\n]+`)")
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
+BADGES = re.compile(r"(?m)^\[!\[.*badge.*$")
 MARK = re.compile(r"(?m)^<!-- [\w ]+ -->$")  # around what tests write
 
 
@@ -28,7 +29,7 @@ def on_config(config):
     shutil.rmtree(pages, ignore_errors=True)
     pages.mkdir(parents=True)
     subprocess.run(["go", "run", "scripts/packages.go", pages], cwd=root, check=True)
-    config.nav.append({"Reference": [{p.stem.replace("-", "/"): "reference/" + p.name} for p in sorted(pages.iterdir())]})
+    config.nav.append({"Reference": [{p.stem.replace("-", "/"): "reference/" + p.name} for p in sorted(pages.iterdir(), key=lambda p: p.stem.split("-"))]})
 
 
 def on_files(files, config):
@@ -51,8 +52,8 @@ def on_page_markdown(markdown, page, config, files):
         return markdown
     folder = posixpath.dirname("docs/" + page.file.src_uri)
     start = page.file.src_uri == "README.md"
-    if start:  # the start is the repository's
-        markdown = (root / "README.md").read_text(encoding="utf-8")
+    if start:  # the start is the repository's, without the badges of other hosts
+        markdown = BADGES.sub("", (root / "README.md").read_text(encoding="utf-8"))
 
     def outward(match):
         """A link to a file of the repository that is no page leads to the forge."""

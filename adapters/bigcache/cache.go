@@ -9,10 +9,12 @@
 
 // Package bigcache replaces github.com/allegro/bigcache/v3 by freehold's cache:
 //
-//	go mod edit -replace github.com/allegro/bigcache/v3=../freehold/adapters/bigcache # a clone
+//	go mod edit -replace github.com/freehold-go/freehold=../freehold # a clone
+//	go mod edit -replace github.com/allegro/bigcache/v3=../freehold/adapters/bigcache
 //	go mod tidy
 //
-// After the first release the path may be github.com/freehold-go/freehold/adapters/bigcache@v0.1.0.
+// After the first release, the second line suffices, with the path
+// github.com/freehold-go/freehold/adapters/bigcache@v0.1.0.
 // Libraries cannot use the replace line, since only the main module's counts: they import this
 // package instead.
 //

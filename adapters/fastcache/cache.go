@@ -2,10 +2,12 @@
 
 // Package fastcache replaces github.com/VictoriaMetrics/fastcache by freehold's cache:
 //
-//	go mod edit -replace github.com/VictoriaMetrics/fastcache=../freehold/adapters/fastcache # a clone
+//	go mod edit -replace github.com/freehold-go/freehold=../freehold # a clone
+//	go mod edit -replace github.com/VictoriaMetrics/fastcache=../freehold/adapters/fastcache
 //	go mod tidy
 //
-// After the first release the path may be github.com/freehold-go/freehold/adapters/fastcache@v0.1.0.
+// After the first release, the second line suffices, with the path
+// github.com/freehold-go/freehold/adapters/fastcache@v0.1.0.
 // Libraries cannot use the replace line, since only the main module's counts: they import this
 // package instead.
 //

@@ -2,7 +2,8 @@
 
 // Package freecache replaces github.com/coocood/freecache by freehold's cache:
 //
-//	go mod edit -replace github.com/coocood/freecache=../freehold/adapters/freecache # a clone
+//	go mod edit -replace github.com/freehold-go/freehold=../freehold # a clone
+//	go mod edit -replace github.com/coocood/freecache=../freehold/adapters/freecache
 //	go mod tidy
 //
 // After the first release the path may be

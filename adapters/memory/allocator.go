@@ -3,10 +3,12 @@
 // Package memory replaces modernc.org/memory, the allocator of modernc.org/libc and so of all C
 // that modernc.org translates to Go:
 //
-//	go mod edit -replace modernc.org/memory=../freehold/adapters/memory     # a clone
+//	go mod edit -replace github.com/freehold-go/freehold=../freehold # a clone
+//	go mod edit -replace modernc.org/memory=../freehold/adapters/memory
 //	go mod tidy
 //
-// After the first release the path may be github.com/freehold-go/freehold/adapters/memory@v0.1.0.
+// After the first release, the second line suffices, with the path
+// github.com/freehold-go/freehold/adapters/memory@v0.1.0.
 //
 // The program needs no other change. C's malloc then returns blocks of a freehold heap, which
 // profiles and package track show as "modernc.org/memory".

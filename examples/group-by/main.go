@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/extsort"
@@ -50,11 +51,15 @@ func groupBy(ctx context.Context, w io.Writer, r io.Reader, memory freehold.Allo
 	in.ReuseRecord = true
 	header, err := in.Read()
 	if err != nil {
-		return err
+		return fmt.Errorf("the header: %w", err)
 	}
+	header[0] = strings.TrimPrefix(header[0], "\ufeff") // a byte order mark
 	byAt, sumAt := slices.Index(header, by), slices.Index(header, sum)
-	if byAt < 0 || sumAt < 0 {
-		return fmt.Errorf("no columns %q and %q in %q", by, sum, header)
+	if byAt < 0 {
+		return fmt.Errorf("no column %q in %q", by, header)
+	}
+	if sumAt < 0 {
+		return fmt.Errorf("no column %q in %q", sum, header)
 	}
 	totals := hashmap.New[string, total](memory, &hashmap.Options{Name: "groups"})
 	defer totals.Close()

@@ -64,8 +64,9 @@ func TestGroupBy(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"", "EOF"},
-		{"a,b\n", `no columns "city" and "amount" in ["a" "b"]`},
+		{"", "the header: EOF"},
+		{"a,b\n", `no column "city" in ["a" "b"]`},
+		{"\ufeffcity,b\n", `no column "amount" in ["city" "b"]`},
 		{"city,amount\nx,1\n\"y\nz\",two\n", `line 4: strconv.ParseFloat: parsing "two": invalid syntax`},
 		{"city,amount\nx\n", "record on line 2: wrong number of fields"},
 	} {

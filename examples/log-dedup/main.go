@@ -22,6 +22,10 @@ func main() {
 	within := flag.Duration("within", 10*time.Minute, "print a line again after this `time`")
 	mib := flag.Int("mib", 64, "memory for the lines that were seen, in MiB")
 	flag.Parse()
+	if *within <= 0 || *mib < 1 {
+		fmt.Fprintln(os.Stderr, "log-dedup: -within and -mib must be more than 0")
+		os.Exit(2)
+	}
 	d := NewDedup(freehold.Pages(), *mib<<20, *within)
 	defer d.Close()
 	if err := d.Copy(os.Stdout, os.Stdin); err != nil {
@@ -32,8 +36,8 @@ func main() {
 	fmt.Fprintf(os.Stderr, "log-dedup: %d lines, %d repeated, %d forgotten for want of memory\n", d.lines, d.repeated, st.Evicted)
 }
 
-// A Dedup tells lines that it has seen from new ones. If its memory is full, it forgets the lines
-// that have not come for the longest time or only once, so some repeated lines count as new.
+// A Dedup tells lines that it has seen from new ones. If its memory is full, it forgets lines, first
+// those that came once. They count as new when they come again.
 type Dedup struct {
 	seen            *cache.Cache
 	key             []byte
@@ -48,7 +52,11 @@ func NewDedup(memory freehold.Allocator, maxBytes int, within time.Duration) *De
 
 func (d *Dedup) Close() { d.seen.Close() }
 
-// IsNew reports whether a line is to be printed: it was true for no equal line within the time.
+// maxKey is how many bytes of lines are compared. A key of a cache has at most 65,535.
+const maxKey = 4 << 10
+
+// IsNew reports whether a line is to be printed: it was true for no equal line within the time, which
+// the cache rounds up to a second.
 func (d *Dedup) IsNew(line []byte) bool {
 	d.lines++
 	d.key = d.key[:0]
@@ -60,8 +68,8 @@ func (d *Dedup) IsNew(line []byte) bool {
 			d.key = append(d.key, c)
 		}
 	}
-	d.key = d.key[:min(len(d.key), d.seen.MaxEntry()/2)] // of a huge line, the beginning
-	added, err := d.seen.Add(d.key, cache.Entry{})       // one call: another goroutine's line would count too
+	d.key = d.key[:min(len(d.key), maxKey)]
+	added, err := d.seen.Add(d.key, cache.Entry{})
 	if err != nil || added {
 		return true
 	}

@@ -23,10 +23,13 @@ func TestCopy(t *testing.T) {
 	if err := d.Copy(&out, iotest.OneByteReader(strings.NewReader(in))); err != nil {
 		t.Fatal(err)
 	}
+	if d.IsNew([]byte(long[:2<<20])) {
+		t.Error("a long line is new twice")
+	}
 	if want := "disk 7 is slow\nuser 12 came\n\nuser 13 left\nuser 1x3\n" + long[:1<<20] + "\nlast"; out.String() != want {
 		t.Errorf("%.80q…", out.String())
 	}
-	if d.lines != 9 || d.repeated != 2 {
+	if d.lines != 10 || d.repeated != 3 {
 		t.Errorf("%d lines, %d repeated", d.lines, d.repeated)
 	}
 	if err := d.Copy(io.Discard, iotest.ErrReader(io.ErrUnexpectedEOF)); err != io.ErrUnexpectedEOF {
