@@ -12,7 +12,7 @@ CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # The packages with files for systems or processors, and none with net/http, whose
 # packages take as long to build for a system as all others together.
-SYSTEMIC = . ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track ./internal/...
+SYSTEMIC = . ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./secret ./track ./internal/...
 
 # make test leaves to make test-long: more rounds, tests that build and run programs for
 # minutes, packages that a kind of build changes only by what they import, and systems that
@@ -28,7 +28,7 @@ CHECKPTR  = $(CORE)
 STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
-RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|small|stacks|soak|vm|watch)(/|$$)')
+RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./secret ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|small|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
 PORTABLE  = . ./internal/heap ./internal/small ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./cache ./track
 CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/small ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector ./cache

@@ -326,7 +326,12 @@ func BenchmarkUse(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		k.Use(func([]byte) error { return nil })
+	nop := func([]byte) error { return nil }
+	use := func(b *testing.B) {
+		for b.Loop() {
+			k.Use(nop)
+		}
 	}
+	b.Run("closed", use)
+	b.Run("open", func(b *testing.B) { k.Use(func([]byte) error { use(b); return nil }) })
 }
