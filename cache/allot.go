@@ -264,7 +264,7 @@ func (s *shard) takeFitting(size int, f fitted) (n uint32) {
 			return s.takeSpare(i)
 		case bytes == f.bytes:
 			return s.takeSpare(i)
-		case f.alone || bytes > s.c.runBytes():
+		case f.alone || bytes < size || bytes > s.c.runBytes():
 		default:
 			if score := s.scored(size, bytes).score; score >= least {
 				best, least = i, score+1

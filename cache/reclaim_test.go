@@ -287,3 +287,19 @@ func TestOnEvictPanics(t *testing.T) {
 		}
 	}
 }
+
+// TestSpareThatIsTooSmall: of sizes that differ, no item gets a spare segment that is smaller.
+func TestSpareThatIsTooSmall(t *testing.T) {
+	c := newCache(t, Options{})
+	s := &c.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := s.take(freehold.GoodSize(c.base.Parent, 380))
+	if s.recycle(n); !ok {
+		t.Fatal("no memory")
+	}
+	s.mixed = mostMixed
+	if n := s.takeFitting(412, s.scored(412, 416)); n != 0 {
+		t.Errorf("a segment of %d bytes for an item of 412", s.segs.at(n).bytes)
+	}
+}
