@@ -120,8 +120,7 @@ func ExampleNew_goPointer() {
 	}
 	defer func() { fmt.Println(recover()) }()
 	freehold.New[Entry](freehold.Default())
-	// Output: freehold: New[Entry]: field Name is a string, which points into the Go heap; use
-	// freehold.String
+	// Output: freehold: New[Entry]: field Name is a string, which points into the Go heap; use freehold.String
 }
 
 func ExampleMakeSlice() {
@@ -213,8 +212,7 @@ func ExamplePointerFree() {
 	fmt.Println(freehold.PointerFree[[]float64]())
 	// Output:
 	// <nil>
-	// freehold: []float64: it is a []float64, which points into the Go heap; use
-	// freehold.Slice[float64]
+	// freehold: []float64: it is a []float64, which points into the Go heap; use freehold.Slice[float64]
 }
 
 func ExamplePtr() {
