@@ -38,9 +38,14 @@ func hide(addr, size uintptr) error {
 	return nil
 }
 
+const noAdvice = 12345 // no kernel knows it
+
 // keep keeps a range out of core dumps and out of forked children. A child of hidden memory, which is
 // shared, does not have it; other memory is zero there.
 func keep(addr, size uintptr, hidden bool) (kept Secrecy) {
+	if unix.Madvise(bytesAt(addr, size), noAdvice) == nil {
+		return 0 // qemu-user accepts any advice and ignores it
+	}
 	forked := unix.MADV_WIPEONFORK
 	if hidden {
 		forked = unix.MADV_DONTFORK
