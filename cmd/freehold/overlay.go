@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -34,24 +35,27 @@ func (overlayCommand) Help() string {
 // A patch puts the memory of a library on freehold.
 type patch struct {
 	module string            // of the library
-	folder string            // of its package that allocates
-	files  map[string]string // in folder, with the file of overlays that replaces each; "" leaves it empty
-	known  string            // a text in one of these files in all versions that the overlay fits
+	files  map[string]string // in the module, with the file of overlays that replaces each; "" leaves it empty
+	known  []string          // texts in these files in all versions that the overlay fits
 }
 
 var ristretto = patch{
-	module: "github.com/dgraph-io/ristretto/v2", folder: "z",
-	files: map[string]string{"calloc_nojemalloc.go": "ristretto.go.txt"},
-	known: "func CallocNoRef(n int, tag string) []byte",
+	module: "github.com/dgraph-io/ristretto/v2",
+	files:  map[string]string{"z/calloc_nojemalloc.go": "ristretto.go.txt"},
+	known:  []string{"func CallocNoRef(n int, tag string) []byte"},
 }
 
 var patches = map[string]patch{
 	"badger":    ristretto,
 	"ristretto": ristretto,
 	"pebble": {
-		module: "github.com/cockroachdb/pebble/v2", folder: "internal/manual",
-		files: map[string]string{"manual_cgo.go": "", "manual_nocgo.go": "pebble.go.txt"},
-		known: "func New(purpose Purpose, n uintptr) Buf",
+		module: "github.com/cockroachdb/pebble/v2",
+		files: map[string]string{
+			"internal/manual/manual_cgo.go":   "",
+			"internal/manual/manual_nocgo.go": "pebble.go.txt",
+			"internal/buildtags/cgo_off.go":   "pebble_cgo.go.txt",
+		},
+		known: []string{"func New(purpose Purpose, n uintptr) Buf", "const Cgo = false"},
 	},
 }
 
@@ -112,14 +116,13 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// folderOf returns the folder of the package that p patches: in vendor, or here if the module's
+// folderOf returns the folder of the library that p patches: in vendor, or here if the module's
 // path, main, is the library's.
 func folderOf(p patch, main string) (string, error) {
-	folder := filepath.FromSlash(p.folder)
 	if main == p.module {
-		return folder, nil
+		return "", nil
 	}
-	folder = filepath.Join("vendor", filepath.FromSlash(p.module), folder)
+	folder := filepath.Join("vendor", filepath.FromSlash(p.module))
 	if _, err := os.Stat(folder); err != nil {
 		return "", cli.Usagef("vendor has no %s: run go mod vendor in a module that imports it (the go command takes no overlay on the module cache)", p.module)
 	}
@@ -129,7 +132,7 @@ func folderOf(p patch, main string) (string, error) {
 	return folder, nil
 }
 
-// add adds the files of patch p for the package in folder to files, and to the overlay's replace.
+// add adds the files of patch p for the library in folder to files, and to the overlay's replace.
 func (c *overlayCommand) add(replace map[string]string, files map[string][]byte, p patch, folder string) error {
 	old := ""
 	for name := range p.files {
@@ -139,15 +142,17 @@ func (c *overlayCommand) add(replace map[string]string, files map[string][]byte,
 		}
 		old += string(text)
 	}
-	if !strings.Contains(old, p.known) {
-		return fmt.Errorf("this version of %s is unknown: %s has no %q", p.module, folder, p.known)
+	for _, text := range p.known {
+		if !strings.Contains(old, text) {
+			return fmt.Errorf("this version of %s is unknown: its files have no %q", p.module, text)
+		}
 	}
 	for name, by := range p.files {
-		text := []byte("package " + filepath.Base(folder) + "\n")
+		text := []byte("package " + path.Base(path.Dir(name)) + "\n")
 		if by != "" {
 			text = freehold.Must(overlays.ReadFile("overlays/" + by))
 		}
-		file := filepath.Join(c.Dir, name+".txt") // so the go command finds no package there
+		file := filepath.Join(c.Dir, path.Base(name)+".txt") // so the go command finds no package there
 		replace[filepath.Join(folder, name)] = file
 		files[file] = text
 	}
