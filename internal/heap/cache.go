@@ -149,10 +149,10 @@ func (t *caches) drainPatiently() { t.drainBy(t.DrainPatiently) }
 func (t *caches) ask() (others bool) {
 	t.counting.Lock()
 	defer t.counting.Unlock()
+	t.asked.Add(1)
 	t.flushOwn()
 	t.small.ShrinkDepots()
-	t.asked.Add(1)
-	return t.exist()
+	return t.Any(t.isStale)
 }
 
 // drainIdle drains if a processor has not flushed its cache since ask.
@@ -179,11 +179,14 @@ func (t *caches) renew(slot int) {
 }
 
 // flushOwn returns the blocks in the cache of the caller's processor to the spans, and frees the
-// cache. Only the holder of a slot uses its cache, so flushOwn waits for no other processor.
-// counting is held.
+// cache, if it is stale. It may not be: the caller of renew may have come to another processor. Only
+// the holder of a slot uses its cache, so flushOwn waits for no other processor. counting is held.
 func (t *caches) flushOwn() {
+	c := &noCache
 	slot := t.enter()
-	c := t.Take(slot)
+	if t.isStale(t.Value(slot)) {
+		c = t.Take(slot)
+	}
 	t.Leave(slot)
 	if c != &noCache {
 		t.flush(c)

@@ -101,6 +101,27 @@ func TestStaleCacheIsFlushed(t *testing.T) {
 	}
 }
 
+// The goroutine of a slow call may have come to another processor, whose cache stays unless it is
+// stale. After ask the processor has no cache at once.
+func TestFreshCacheStays(t *testing.T) {
+	h := newHeap(t, Options{})
+	p := newProcessor(h)
+	defer p.Close()
+	allocOn(t, p, 100, 8, false)
+	fresh := p.cache()
+	p.slow(func() { h.caches.renew(0) })
+	if p.cache() != fresh {
+		t.Error("a slow call of another processor has flushed a fresh cache")
+	}
+	h.caches.drain() // also the cache of slot 0
+	allocOn(t, p, 100, 8, false)
+	p.slow(func() {
+		if h.caches.ask() || p.cache() != &noCache {
+			t.Error("ask leaves the cache of its processor, or finds another")
+		}
+	})
+}
+
 // Close waits until the blocks of a cache that was taken are in their spans.
 func TestCloseWaitsForAFlush(t *testing.T) {
 	h := newHeap(t, Options{})

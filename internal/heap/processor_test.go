@@ -86,6 +86,9 @@ func (p *processor) Free(b []byte) {
 func (p *processor) Close() {
 	p.h.caches.counting.Lock()
 	defer p.h.caches.counting.Unlock()
+	if c := p.cache(); c != &noCache {
+		c.since-- // as after ask
+	}
 	p.slow(p.h.caches.flushOwn)
 }
 
