@@ -107,7 +107,7 @@ beam:
 # Goroutines that share memory. Long tests by one goroutine are left out, as are the seeds of
 # fuzzers, maps of one goroutine and conformance by one, but on one heap, as the memory is another
 # than elsewhere: Go's. Modules, 386 and checkptr have all of them.
-LONG = TestRandomPrograms|TestPolicy|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestSortsWithLongDigits|TestLargeFramesAmongSmall|TestSortBetween|TestContradictoryOrders|TestFormats|TestSourceThatFails|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit
+LONG = TestRandomPrograms|TestPolicy|TestPayload|TestPayloadOfManySizes|TestMemoryOfGarbage|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestSortsWithLongDigits|TestLargeFramesAmongSmall|TestSortBetween|TestContradictoryOrders|TestFormats|TestSourceThatFails|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit
 race:
 	$(GO) test -race -short -skip '^($(LONG)|Fuzz.*)$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' $(RACED)
 	$(GO) test -race -short -run '^TestHeapConforms$$' .

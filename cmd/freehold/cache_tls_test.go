@@ -67,9 +67,9 @@ func TestCacheReloads(t *testing.T) {
 	write("none\n")
 	ask("refresh_certs\r\n", "SERVER_ERROR files were not reloaded; the server's log says why\r\n")
 	enters(second, "me new", yes)
-	if !strings.Contains(said.String(), "not reloaded: --users: "+users+", line 1: no user:password\n") {
-		t.Errorf("the server says %s", said)
-	}
+	await(t, "the server says why", func() bool {
+		return strings.Contains(said.String(), "not reloaded: --users: "+users+", line 1: no user:password\n")
+	})
 
 	third := writeCertificate(t, cert, key)
 	write("me:third")
