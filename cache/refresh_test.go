@@ -134,10 +134,10 @@ func TestCloseWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *Of[string, string]) {
 		must(0, c.Set("l", "old"))
 		time.Sleep(10 * time.Second)
-		ended := 0
+		var ended atomic.Int32
 		wait := func(ctx context.Context) (EntryOf[string], error) {
 			<-ctx.Done()
-			ended++
+			ended.Add(1)
 			return EntryOf[string]{Value: "new"}, nil
 		}
 		must(c.GetOrLoad(t.Context(), "k", func(ctx context.Context) (EntryOf[string], error) {
@@ -146,8 +146,8 @@ func TestCloseWaits(t *testing.T) {
 			return wait(ctx)
 		}))
 		c.Close()
-		if ended != 2 {
-			t.Errorf("%d loads have ended", ended)
+		if n := ended.Load(); n != 2 {
+			t.Errorf("%d loads have ended", n)
 		}
 	})
 }
