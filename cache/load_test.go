@@ -365,8 +365,8 @@ func TestLoadBeginsDuringASet(t *testing.T) {
 	get(t, c, "k", "set")
 }
 
-// TestReadDuringALookup: GetOrLoad finds an expired entry, and another read gives it a new TTL at that
-// moment. The key counts as missing, and not as remembered as not found.
+// TestReadDuringALookup: GetOrLoad finds an expired entry, and another read gives it a new TTL at
+// that moment. The key counts as missing, and not as remembered as not found.
 func TestReadDuringALookup(t *testing.T) {
 	for look := range 8 {
 		c := newCache(t, Options{TTL: time.Minute})

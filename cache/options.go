@@ -60,9 +60,9 @@ type Options struct {
 	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry again, in the
 	// background (refresh-ahead). They return the old value meanwhile: see [Cache.GetOrLoad]. The
 	// age counts from the call that stored the entry or changed its flags, or from Restore. It is
-	// up to a second longer than RefreshAfter, and Jitter shortens it as it does a TTL. An entry that expires before
-	// that age is not refreshed. RefreshAfter takes 4 bytes an entry. 0 means never, and less than
-	// 0 panics.
+	// up to a second longer than RefreshAfter, and Jitter shortens it as it does a TTL. An entry
+	// that expires before that age is not refreshed. RefreshAfter takes 4 bytes an entry. 0 means
+	// never, and less than 0 panics.
 	RefreshAfter time.Duration
 
 	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That

@@ -258,8 +258,8 @@ func TestParentThatRefuses(t *testing.T) {
 	c.check()
 }
 
-// TestOnEvictPanics: if OnEvict panics in a Set, each entry is still told once, and an expired one does
-// not stay.
+// TestOnEvictPanics: if OnEvict panics in a Set, each entry is still told once, and an expired one
+// does not stay.
 func TestOnEvictPanics(t *testing.T) {
 	told, calm := map[string]int{}, false
 	c := newCache(t, Options{OnEvict: func(key []byte, _ Entry, _ Reason) {

@@ -2,8 +2,9 @@
 //
 //	guard page | pages of a chunk: slot 0 | slot 1 | ... | guard page
 //
-// A chunk has one slot, which ends at the guard page, or with Options.Share is one page of slots of one
-// size. Everything that describes a chunk is in Go's heap, so that a closed page need not be opened.
+// A chunk has one slot, which ends at the guard page, or with Options.Share is one page of slots of
+// one size. Everything that describes a chunk is in Go's heap, so that a closed page need not be
+// opened.
 
 package secret
 
@@ -112,8 +113,8 @@ func NewStore(o *Options) *Store {
 // A Secret is bytes in memory that nothing but [Secret.Use] can read. They never change. A Secret
 // that nothing refers to any more is destroyed by the collector, at some time.
 //
-// A secret with pages of its own costs about 230 bytes of Go's heap beside them. Printed or encoded, it shows none
-// of its bytes.
+// A secret with pages of its own costs about 230 bytes of Go's heap beside them. Printed or
+// encoded, it shows none of its bytes.
 type Secret struct{ slot *slot }
 
 // A chunk is a run of pages between two guard pages. mu guards the fields below it; the store's mu
