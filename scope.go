@@ -1,4 +1,4 @@
-// Scope: a wrapper that frees what is left when it ends.
+// Scope: a wrapper that frees the remaining blocks when it ends.
 //
 //	Alloc --> live --Free--> gone
 //	            +----Close--> gone

@@ -85,7 +85,7 @@ func pageOf(path, dir string, names []string) ([]byte, error) {
 	return p.Bytes(), nil
 }
 
-// text writes a comment and the examples of what it documents.
+// text writes a comment and its examples.
 func (p *page) text(text string, examples []*doc.Example) {
 	printer := p.pkg.Printer()
 	printer.HeadingLevel = 3

@@ -200,6 +200,15 @@ func TestHeapWithoutMemory(t *testing.T) {
 	}
 }
 
+// A key that leaves no room for a version is not added by mg.
+func TestKeyWithoutRoomForItsVersion(t *testing.T) {
+	s := newServer(t)
+	s.options.MaxItem = 4
+	if got := talk(t, s, "mg abcdef N30 E5\r\nmg abcdef\r\n"); got != "EN\r\nEN\r\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // One client lists keys at a time: a list keeps memory of the cache while its client does not read.
 func TestOneList(t *testing.T) {
 	serving(t, func(o *Options) { o.Write = time.Hour }, func(t *testing.T, s *Server, p *pipes) {

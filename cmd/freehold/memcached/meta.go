@@ -346,10 +346,12 @@ func (s *session) win(m *meta) (wins bool) {
 // make adds an empty entry that this client has won. It returns false if there is one.
 func (s *session) make(m *meta) bool {
 	e := cache.Entry{Flags: won, TTL: m.fresh}
-	for s.pack(m.key, &e, m.chosen, false) != stored {
-		if !s.makeRoom() {
-			return false
-		}
+	r := s.pack(m.key, &e, m.chosen, false)
+	for r == full && s.makeRoom() {
+		r = s.pack(m.key, &e, m.chosen, false)
+	}
+	if r != stored {
+		return false
 	}
 	added, _ := s.cache.Add(m.key, e)
 	return added
