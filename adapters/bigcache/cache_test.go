@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
 // A second is a clock that a test sets.
@@ -222,11 +223,7 @@ func TestDropped(t *testing.T) {
 			t.Fatal("an entry is gone")
 		}
 	}
-	for end := time.Now().Add(time.Minute); live() > before; time.Sleep(time.Millisecond) {
-		if runtime.GC(); time.Now().After(end) {
-			t.Fatalf("%d bytes are live, %d before", live(), before)
-		}
-	}
+	suite.AwaitCollected(t, live, before)
 	c := make1()
 	c.config.OnRemove = func(string, []byte) { c.Len() }
 	c.Close()

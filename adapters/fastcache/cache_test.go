@@ -12,10 +12,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cache"
+	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
 func stats(c *Cache) (s Stats) {
@@ -148,10 +148,6 @@ func TestDropped(t *testing.T) {
 			t.Fatal("an entry is gone")
 		}
 	}
-	for end := time.Now().Add(time.Minute); live() > before; time.Sleep(time.Millisecond) {
-		if runtime.GC(); time.Now().After(end) {
-			t.Fatalf("%d bytes are live, %d before", live(), before)
-		}
-	}
+	suite.AwaitCollected(t, live, before)
 	runtime.KeepAlive(kept)
 }

@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
 // A second is a Timer that a test sets.
@@ -146,11 +146,7 @@ func TestDropped(t *testing.T) {
 			t.Fatal("an entry is gone at", i)
 		}
 	}
-	for end := time.Now().Add(time.Minute); live() > before; time.Sleep(time.Millisecond) {
-		if runtime.GC(); time.Now().After(end) {
-			t.Fatalf("%d bytes are live, %d before", live(), before)
-		}
-	}
+	suite.AwaitCollected(t, live, before)
 	if kept.Next() == nil {
 		t.Fatal("an entry of the iterator is gone")
 	}

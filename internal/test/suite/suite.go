@@ -17,8 +17,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 const core = "github.com/freehold-go/freehold"
@@ -233,4 +235,15 @@ func command(dir string, args ...string) *exec.Cmd {
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	}
 	return cmd
+}
+
+// AwaitCollected waits until the collector has closed dropped owners, so that live returns at most
+// most.
+func AwaitCollected(t testing.TB, live func() int, most int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); live() > most; time.Sleep(time.Millisecond) {
+		if runtime.GC(); time.Now().After(end) {
+			t.Fatalf("%d bytes are live, and at most %d should be", live(), most)
+		}
+	}
 }
