@@ -1,46 +1,67 @@
 //go:build ignore
 
-// Packages writes a page in Markdown for each public package of the core into a folder, from the
-// packages' own documentation: see scripts/site.py.
+// Packages writes a page in Markdown for each public package of the core and of the other modules
+// into a folder, from the packages' own documentation: see scripts/site.py.
 package main
 
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/doc"
 	"go/doc/comment"
 	"go/format"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"log"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
 func main() {
-	list, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Dir}} {{range .GoFiles}}{{.}} {{end}}", "./...").Output()
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if notPublic.MatchString(d.Name()) {
+			return fs.SkipDir
+		}
+		pkg, err := build.ImportDir(dir, 0)
+		if none := new(build.NoGoError); errors.As(err, &none) || err == nil && pkg.Name == "main" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		path := importPath(dir)
+		page, err := pageOf(path, dir, pkg.GoFiles)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(os.Args[1], pageName(path)), page, 0o644)
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for line := range strings.Lines(string(list)) {
-		words := strings.Fields(line)
-		name, path, dir := words[0], words[1], words[2]
-		if name == "main" || strings.Contains(path+"/", "/internal/") || strings.Contains(path, "/examples/") {
-			continue
-		}
-		page, err := pageOf(path, dir, words[3:])
-		if err != nil {
-			log.Fatal(err)
-		}
-		file := strings.ReplaceAll(strings.TrimPrefix(path, "github.com/freehold-go/"), "/", "-") + ".md"
-		if err := os.WriteFile(filepath.Join(os.Args[1], file), page, 0o644); err != nil {
-			log.Fatal(err)
-		}
-	}
+}
+
+const root = "github.com/freehold-go/freehold"
+
+// notPublic matches the names of folders without public packages.
+var notPublic = regexp.MustCompile(`^(\..+|_.*|testdata|internal|examples?|cmd|lab|scripts)$`)
+
+func importPath(dir string) string { return path.Join(root, filepath.ToSlash(dir)) }
+
+// pageName returns the name of a package's page. A path may have hyphens, but no other dots.
+func pageName(path string) string {
+	return "freehold" + strings.ReplaceAll(strings.TrimPrefix(path, root), "/", ".") + ".md"
 }
 
 // A page is the Markdown of a package.
@@ -91,12 +112,12 @@ func (p *page) text(text string, examples []*doc.Example) {
 	printer.HeadingLevel = 3
 	printer.DocLinkURL = func(l *comment.DocLink) string {
 		name := cmp.Or(l.Recv, l.Name) // a method is below its type
-		page, ours := strings.CutPrefix(l.ImportPath, "github.com/freehold-go/")
+		ours := strings.HasPrefix(l.ImportPath, root) && !strings.Contains(l.ImportPath, "/internal/")
 		switch {
 		case l.ImportPath == "":
 			return "#" + name
-		case ours && !strings.Contains(page, "internal"):
-			return strings.ReplaceAll(page, "/", "-") + ".md#" + name
+		case ours:
+			return pageName(l.ImportPath) + "#" + name
 		}
 		return "https://pkg.go.dev/" + l.ImportPath + "#" + name
 	}

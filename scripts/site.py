@@ -29,7 +29,7 @@ def on_config(config):
     shutil.rmtree(pages, ignore_errors=True)
     pages.mkdir(parents=True)
     subprocess.run(["go", "run", "scripts/packages.go", pages], cwd=root, check=True)
-    config.nav.append({"Reference": [{p.stem.replace("-", "/"): "reference/" + p.name} for p in sorted(pages.iterdir(), key=lambda p: p.stem.split("-"))]})
+    config.nav.append({"Reference": [{p.stem.replace(".", "/"): "reference/" + p.name} for p in sorted(pages.iterdir(), key=lambda p: p.stem.split("."))]})
 
 
 def on_files(files, config):
