@@ -12,6 +12,7 @@ from mkdocs.structure.files import File
 log = get_plugin_logger("site")
 CODE = re.compile(r"(?ms)(^```.*?^```$|`[^`\n]+`)")
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
+HTML_LINK = re.compile(r'((?:href|src|srcset)=")docs/([^"]+")')
 BADGES = re.compile(r"(?m)^\[!\[.*badge.*$")
 MARK = re.compile(r"(?m)^<!-- [\w ]+ -->$")  # around what tests write
 
@@ -54,6 +55,7 @@ def on_page_markdown(markdown, page, config, files):
     start = page.file.src_uri == "README.md"
     if start:  # the start is the repository's, without the badges of other hosts
         markdown = BADGES.sub("", (root / "README.md").read_text(encoding="utf-8"))
+        markdown = HTML_LINK.sub(lambda match: match[1] + match[2].replace(".md", "/"), markdown)
 
     def outward(match):
         """A link to a file of the repository that is no page leads to the forge."""

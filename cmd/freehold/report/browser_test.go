@@ -104,9 +104,16 @@ func browse(t *testing.T, args ...string) string {
 	return ""
 }
 
-var update = flag.Bool("update", false, "write docs/demo.png")
+var update = flag.Bool("update", false, "write docs/demo.png and docs/demo-dark.png")
 
-// docs/demo.html is a page of this template, and docs/demo.png the top of it: make demo-page.
+// inPicture has the rows of the demo that README shows, and what they are called there.
+var inPicture = [][2]string{
+	{"collector, % of all processors&#39; time", "processors' time that the collector takes, %"},
+	{"one collection while it is live, ms", "one collection of 2 million objects, ms"},
+	{"after the fall, and a wait", "resident after live data fell from 512 to 32 MiB"},
+}
+
+// docs/demo.html is a page of this template, and docs/demo.png some of its rows: make demo-page.
 func TestDemoInDocs(t *testing.T) {
 	const docs = "../../../docs/"
 	page, err := os.ReadFile(docs + "demo.html")
@@ -118,11 +125,28 @@ func TestDemoInDocs(t *testing.T) {
 	if !strings.Contains(strings.ReplaceAll(string(page), "\r\n", "\n"), style) {
 		t.Error("docs/demo.html is not of this page: make demo-page")
 	}
-	if *update {
-		absolute, err := filepath.Abs(docs)
-		if err != nil {
+	var picture strings.Builder
+	for _, row := range inPicture {
+		_, body, found := strings.Cut(string(page), `<th colspan="2">`+row[0]+"<")
+		body, _, ended := strings.Cut(body, "</tbody>")
+		if !found || !ended {
+			t.Fatalf("docs/demo.html has no row %q: make demo-page", row[0])
+		}
+		fmt.Fprintf(&picture, `<tbody><tr><th colspan="2">%s<%s</tbody>`, row[1], body)
+	}
+	if !*update {
+		return
+	}
+	absolute, err := filepath.Abs(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, scheme := range map[string]string{"demo.png": "light", "demo-dark.png": "dark"} {
+		file := filepath.Join(t.TempDir(), "picture.html")
+		html := fmt.Sprintf(`<style>%s body { padding: 0 20px; color-scheme: %s; }</style><table class="bars" style="margin: 0">%s</table>`, style, scheme, &picture)
+		if err := os.WriteFile(file, []byte(html), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		browse(t, "--window-size=860,840", "--hide-scrollbars", "--screenshot="+absolute+"/demo.png", "file://"+absolute+"/demo.html")
+		browse(t, "--window-size=480,272", "--force-device-scale-factor=2", "--hide-scrollbars", "--screenshot="+filepath.Join(absolute, name), "file://"+file)
 	}
 }
