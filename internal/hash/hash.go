@@ -43,6 +43,16 @@ func SeedFrom(next func() uint64) Seed {
 	return Seed{next(), next() | 1, next() | 1, maphash.MakeSeed()}
 }
 
+// SeedOf returns the seed of an earlier process, whose Numbers are given. Numbers of rand.Uint64 make
+// a new one. Its hashes are the same in every process, so they may be kept in files. For that it
+// hashes 64 bytes and more without the processor's AES instructions, which takes longer.
+func SeedOf(numbers [3]uint64) Seed {
+	return Seed{a: numbers[0], b: numbers[1] | 1, c: numbers[2] | 1}
+}
+
+// Numbers returns the numbers of a seed of SeedOf.
+func (s *Seed) Numbers() [3]uint64 { return [3]uint64{s.a, s.b, s.c} }
+
 // Uint64 returns the hash of v. All its bits are equally good.
 func (s *Seed) Uint64(v uint64) uint64 { return s.Words(v, 0, 0) }
 
@@ -77,7 +87,7 @@ func (s *Seed) Words(x, y uint64, n int) uint64 {
 
 // long is Bytes of more than 16 bytes.
 func (s *Seed) long(v []byte) uint64 {
-	if len(v) >= longBytes {
+	if len(v) >= longBytes && s.maphash != (maphash.Seed{}) {
 		return maphash.Bytes(s.maphash, v)
 	}
 	n, last := uint64(len(v)), v[len(v)-16:]

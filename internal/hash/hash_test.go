@@ -17,6 +17,11 @@ func testSeed(n uint64) Seed {
 // Bytes, String and Words agree, and each byte and the length matter, at every length.
 func TestEachByteMatters(t *testing.T) {
 	s := testSeed(1)
+	everyByteMatters(t, s)
+	everyByteMatters(t, SeedOf(s.Numbers()))
+}
+
+func everyByteMatters(t *testing.T, s Seed) {
 	for n := range 100 {
 		b := []byte(strings.Repeat("\x00", n))
 		h := s.Bytes(b)
@@ -41,9 +46,9 @@ func TestEachByteMatters(t *testing.T) {
 // Hashes do not change with the byte order of the machine.
 func TestHashesAreTheSameEverywhere(t *testing.T) {
 	s := testSeed(1)
-	const want = "4399a20c5dbdde4 b5282132a07e116e cbcb8f9c6ddc7b77 f1092e4abdc41896 b52eaba20eaf9bba ae43a5b5dc4a1535"
-	got := fmt.Sprintf("%x %x %x %x %x %x", s.Uint64(5), s.String(""), s.String("ab"), s.String("abcde"), s.String("abcdefghijkl"), s.String("abcdefghijklmnopqrstuvwxyz"))
-
+	kept := SeedOf(s.Numbers())
+	const want = "4399a20c5dbdde4 b5282132a07e116e cbcb8f9c6ddc7b77 f1092e4abdc41896 b52eaba20eaf9bba ae43a5b5dc4a1535 fb53228f70615e06"
+	got := fmt.Sprintf("%x %x %x %x %x %x %x", s.Uint64(5), s.String(""), s.String("ab"), s.String("abcde"), s.String("abcdefghijkl"), s.String("abcdefghijklmnopqrstuvwxyz"), kept.String(strings.Repeat("long", 50)))
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -52,11 +57,12 @@ func TestHashesAreTheSameEverywhere(t *testing.T) {
 // A bit of the key flips each bit of the hash with probability 1/2.
 func TestAvalanche(t *testing.T) {
 	const rounds = 4000
-	for _, n := range []int{1, 3, 4, 8, 12, 16, 17, 40} {
+	for _, n := range []int{1, 3, 4, 8, 12, 16, 17, 40, 100, 1000} {
 		for _, bit := range []int{0, 5, 8*n - 1} {
 			var flips [64]int
 			for r := range rounds {
 				s := testSeed(uint64(r))
+				s = SeedOf(s.Numbers())
 				b := []byte(fmt.Sprintf("%0*d", n, r))[:n]
 				h := s.Bytes(b)
 				b[bit/8] ^= 1 << (bit % 8)
