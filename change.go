@@ -3,8 +3,8 @@
 package freehold
 
 // A Change says how a call changes an entry of a map or a cache. The function that the caller gave
-// to the call returns it, after it has seen the entry: see Compute of package btree, and Update of
-// package cache, which has two more.
+// to the call returns it, after it has seen the entry: see Compute of packages hashmap and btree, and
+// Update of package cache, which has two more.
 type Change uint8
 
 const (

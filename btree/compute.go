@@ -4,7 +4,7 @@ package btree
 
 import (
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // Compute calls f with the value of k, or with a zero value if k is absent, and does the
@@ -16,11 +16,7 @@ import (
 // panics, the map is as before. The error matches [freehold.ErrOutOfMemory], and comes only after f
 // returned Store for an absent key; the map is then unchanged.
 func (m *Map[K, V]) Compute(k K, f func(v *V, found bool) freehold.Change) (old V, found bool, err error) {
-	const call = "Compute"
-	n, i, found := m.find(call, k)
-	if f == nil {
-		arg.Panicf("btree.Map."+call, "f is nil")
-	}
+	n, i, found := m.find("Compute", k)
 	v := m.absent
 	if found {
 		v = m.value(n, i)
@@ -28,8 +24,10 @@ func (m *Map[K, V]) Compute(k K, f func(v *V, found bool) freehold.Change) (old 
 	} else if v == nil {
 		v = new(V)
 		m.absent = v // one for all calls: it is on the Go heap, since f may keep it
+	} else {
+		*v = old
 	}
-	change := m.ask(v, old, found, f)
+	change := container.Lent(&m.base, &mapKind, v, found, f)
 	switch {
 	case change == freehold.Remove && found:
 		m.deleteAt(n, i)
@@ -39,25 +37,6 @@ func (m *Map[K, V]) Compute(k K, f func(v *V, found bool) freehold.Change) (old 
 		}
 	}
 	return old, found, err
-}
-
-// ask calls f with v, whose value is old, and returns its result. Unless that is Store, *v is old
-// afterwards.
-func (m *Map[K, V]) ask(v *V, old V, found bool, f func(v *V, found bool) freehold.Change) (change freehold.Change) {
-	m.base.Lend()
-	defer func() {
-		m.base.Back()
-		if change != freehold.Store {
-			*v = old
-		}
-	}()
-	*v = old
-	switch change = f(v, found); change {
-	case freehold.Keep, freehold.Store, freehold.Remove:
-		return change
-	}
-	arg.Panicf("btree.Map.Compute", "f returned the Change %d, want Keep, Store or Remove", change)
-	return freehold.Keep
 }
 
 // Take deletes the entry of k, as [Map.Delete] does. It returns the value that the entry had, and

@@ -185,8 +185,12 @@ func outOfMemory[K, V comparable](t *testing.T, key func(int) K, value func(int)
 				func() error { return m.Put(k, v) },
 				func() error { return m.Update(k, func(p *V, _ bool) { *p = v }) },
 				func() error { _, _, err := m.PutIfAbsent(k, v); return err },
-			}[to%3])
-			if _, had := want[k]; !had || to%3 != 2 {
+				func() error {
+					_, _, err := m.Compute(k, func(p *V, _ bool) freehold.Change { *p = v; return freehold.Store })
+					return err
+				},
+			}[to%4])
+			if _, had := want[k]; !had || to%4 != 2 {
 				want[k] = v
 			}
 		}

@@ -18,6 +18,7 @@ type subject[K comparable, V any] interface {
 	Put(k K, v V) error
 	PutIfAbsent(k K, v V) (V, bool, error)
 	Update(k K, fn func(v *V, found bool)) error
+	Compute(k K, f func(v *V, found bool) freehold.Change) (V, bool, error)
 	Delete(k K) bool
 	All() iter.Seq2[K, V]
 	Len() int
@@ -95,7 +96,7 @@ func (m *model[K, V]) step(op byte, arg int) {
 		if shared, ok := m.m.(*Shared[K, V]); ok {
 			m.deleteIf(shared, k, arg%3 == 0)
 		}
-		m.get(k)
+		m.compute(k, v, freehold.Change(arg>>8%5))
 	case 13: // a run of neighbours
 		for i := range arg % 64 {
 			m.put(m.key(arg+i), v)

@@ -128,3 +128,43 @@ func ExampleUpdateSharedBytes() {
 	fmt.Println(hashmap.GetSharedBytes(hits, []byte("GET")))
 	// Output: 2 true
 }
+
+// Compute takes a lease if no other owner has it, and removes it with its last use.
+func ExampleShared_Compute() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	type lease struct{ owner, count int }
+	leases := hashmap.NewShared[string, lease](heap, nil)
+	defer leases.Close()
+
+	acquire := func(owner int) func(*lease, bool) freehold.Change {
+		return func(l *lease, found bool) freehold.Change {
+			if found && l.owner != owner {
+				return freehold.Keep
+			}
+			l.owner = owner
+			l.count++
+			return freehold.Store
+		}
+	}
+	release := func(l *lease, found bool) freehold.Change {
+		if l.count--; !found || l.count == 0 {
+			return freehold.Remove
+		}
+		return freehold.Store
+	}
+	for _, f := range []func(*lease, bool) freehold.Change{acquire(1), acquire(1), acquire(2), release, release, acquire(2)} {
+		old, found, err := leases.Compute("log", f)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(old, found)
+	}
+	// Output:
+	// {0 0} false
+	// {1 1} true
+	// {1 2} true
+	// {1 2} true
+	// {1 1} true
+	// {0 0} false
+}

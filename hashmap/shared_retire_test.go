@@ -40,7 +40,11 @@ func testSharedFrees[V comparable](t *testing.T, old, replaced V) {
 		"Update":   {func(m *Shared[int, V]) { succeed(m.Update(1, func(v *V, _ bool) { *v = replaced })) }, true},
 		"Delete":   {func(m *Shared[int, V]) { m.Delete(1) }, false},
 		"DeleteIf": {func(m *Shared[int, V]) { m.DeleteIf(1, func(V) bool { return true }) }, false},
-		"Clear":    {func(m *Shared[int, V]) { m.Clear() }, false},
+		"Compute": {func(m *Shared[int, V]) {
+			_, _, err := m.Compute(1, func(*V, bool) freehold.Change { return freehold.Remove })
+			succeed(err)
+		}, false},
+		"Clear": {func(m *Shared[int, V]) { m.Clear() }, false},
 	} {
 		parent := &freeing{Allocator: alloctest.New(t), freed: func() {}}
 		m := NewShared[int, V](parent, nil)

@@ -5,6 +5,8 @@ package hashmap
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold"
 )
 
 // Put sets the value of k. An error matches [freehold.ErrOutOfMemory]; the map is then unchanged. A
@@ -36,12 +38,13 @@ func (m *Shared[K, V]) Put(k K, v V) error {
 // PutIfAbsent sets the value of k to v unless the map has k. It returns the value that k then has,
 // and whether the map had k before. Errors are as for Put.
 func (m *Shared[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
-	err = m.change("PutIfAbsent", k, func(at *V, there bool) bool {
-		if found = there; !found {
-			*at = v
+	err = m.change("PutIfAbsent", k, func(at *V, there bool) freehold.Change {
+		if found = there; found {
+			value = *at
+			return freehold.Keep
 		}
-		value = *at
-		return !found
+		*at, value = v, v
+		return freehold.Store
 	})
 	if err != nil {
 		var none V
@@ -57,14 +60,14 @@ func (m *Shared[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 //
 // fn must not use the map: that would deadlock. If fn panics, the map is unchanged.
 func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {
-	return m.change("Update", k, func(v *V, found bool) bool {
+	return m.change("Update", k, func(v *V, found bool) freehold.Change {
 		fn(v, found)
-		return true
+		return freehold.Store
 	})
 }
 
-// change is Update, but stores the value only if fn returns true.
-func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) error {
+// change is Update, but does the [freehold.Change] that fn returns.
+func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) freehold.Change) error {
 	m.mustBeOpen(call)
 	h := hashOf(&m.hash, &k)
 	for try := 0; ; try++ {
@@ -80,7 +83,7 @@ func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) 
 
 // tryChange is change in a locked table, which it unlocks. It reports false if it has replaced the
 // table to make room.
-func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool, again bool) (done bool, err error) {
+func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) freehold.Change, again bool) (done bool, err error) {
 	at, found := m.find(x.table, h, k)
 	if !found {
 		room := false
@@ -93,10 +96,13 @@ func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found boo
 	if found {
 		v = m.valueAt(at.key)
 	}
-	if !fn(&v, found) {
-		return true, nil
+	switch change := fn(&v, found); {
+	case change == freehold.Store:
+		err = m.write(x, h, at, found, k, &v)
+	case change == freehold.Remove && found:
+		m.drop(x, h, at)
 	}
-	return true, m.write(x, h, at, found, k, &v)
+	return true, err
 }
 
 // Delete removes k, and reports whether the map had it.
@@ -123,6 +129,12 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	if !found || cond != nil && !cond(m.valueAt(at.key)) {
 		return false
 	}
+	m.drop(x, h, at)
+	return true
+}
+
+// drop removes the entry in a slot of a locked table.
+func (m *Shared[K, V]) drop(x held, h uint64, at spot) {
 	var room [2]ref
 	texts := room[:0]
 	if !m.direct {
@@ -133,7 +145,6 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	if !m.direct {
 		m.retired.retire(&m.sharedTables, texts...)
 	}
-	return true
 }
 
 // find returns the slot of k in a locked table.

@@ -78,6 +78,8 @@ type (
 	chunked    = vector.Chunked[int]
 )
 
+func remove(*int, bool) freehold.Change { return freehold.Remove }
+
 var kinds = []kind{
 	kindOf("map is", "hashmap.Map", "hashmap.New",
 		func(a freehold.Allocator, name string) *hashMap {
@@ -93,6 +95,7 @@ var kinds = []kind{
 			"Put":         func(m *hashMap) { m.Put(1, 1) },
 			"PutIfAbsent": func(m *hashMap) { m.PutIfAbsent(1, 1) },
 			"Update":      func(m *hashMap) { m.Update(1, func(*int, bool) {}) },
+			"Compute":     func(m *hashMap) { m.Compute(1, remove) },
 			"Delete":      func(m *hashMap) { m.Delete(1) },
 			"Clear":       (*hashMap).Clear,
 			"Grow":        func(m *hashMap) { m.Grow(1) },
@@ -112,6 +115,7 @@ var kinds = []kind{
 			"Put":         func(m *sharedMap) { m.Put(1, 1) },
 			"PutIfAbsent": func(m *sharedMap) { m.PutIfAbsent(1, 1) },
 			"Update":      func(m *sharedMap) { m.Update(1, func(*int, bool) {}) },
+			"Compute":     func(m *sharedMap) { m.Compute(1, remove) },
 			"Delete":      func(m *sharedMap) { m.Delete(1) },
 			"DeleteIf":    func(m *sharedMap) { m.DeleteIf(1, func(int) bool { return true }) },
 			"Clear":       (*sharedMap).Clear,
@@ -140,9 +144,7 @@ var kinds = []kind{
 			"Update":      func(m *orderedMap) { m.Update(1, func(*int, bool) {}) },
 			"Delete":      func(m *orderedMap) { m.Delete(1) },
 			"Take":        func(m *orderedMap) { m.Take(1) },
-			"Compute": func(m *orderedMap) {
-				m.Compute(1, func(*int, bool) freehold.Change { return freehold.Remove })
-			},
+			"Compute":     func(m *orderedMap) { m.Compute(1, remove) },
 			"DeleteRange": func(m *orderedMap) { m.DeleteRange(1, 2) },
 			"DeleteFunc":  func(m *orderedMap) { m.DeleteFunc(func(int, *int) bool { return true }) },
 			"Load":        func(m *orderedMap) { m.Load(func(func(int, int) bool) {}) },

@@ -125,6 +125,33 @@ func (b *Base) Lend() { b.state = lent }
 // Back ends Lend.
 func (b *Base) Back() { b.state = open }
 
+// Lent is Asked for a container that is lent to f. Unless f returns Store, *v is as before.
+func Lent[V any](b *Base, k *Kind, v *V, found bool, f func(v *V, found bool) freehold.Change) (change freehold.Change) {
+	old := *v
+	b.Lend()
+	defer func() {
+		b.Back()
+		if change != freehold.Store {
+			*v = old
+		}
+	}()
+	change = Asked(k, v, found, f)
+	return change
+}
+
+// Asked calls f, the argument of Compute, and returns its result. It panics if f is nil, or if the
+// result is none of Keep, Store and Remove.
+func Asked[V any](k *Kind, v *V, found bool, f func(v *V, found bool) freehold.Change) freehold.Change {
+	if f == nil {
+		arg.Panicf(k.Type+".Compute", "f is nil")
+	}
+	change := f(v, found)
+	if change > freehold.Remove {
+		arg.Panicf(k.Type+".Compute", "f returned the Change %d, want Keep, Store or Remove", change)
+	}
+	return change
+}
+
 // MayClose reports whether there is anything to close. It reports false for the zero value and
 // after Close. It panics if the container is lent, or if it holds memory and its parent is
 // closed.
