@@ -14,6 +14,7 @@ import (
 	"os"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/file/filelock"
 	"github.com/freehold-go/freehold/internal/file/tempfile"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -147,7 +148,7 @@ func (f *file) cut(size int) error {
 func (f *file) close() error {
 	err := f.unmap()
 	if f.header != 0 {
-		unlock(f.f)
+		filelock.Unlock(f.f)
 	}
 	if closeErr := f.f.Close(); err == nil {
 		err = closeErr

@@ -34,6 +34,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/file/filelock"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -51,7 +52,6 @@ var (
 	ErrTruncated = errors.New("the file is truncated")
 
 	errHeader = fmt.Errorf("the header is %w", ErrCorrupt)
-	errInUse  = errors.New("the file is open in another buffer")
 
 	errReadOnly = fmt.Errorf("freehold: the buffer is read-only: %w", fs.ErrPermission)
 )
@@ -137,8 +137,11 @@ func openFile(path string, readOnly bool) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f, readOnly); err != nil {
+	if err := filelock.Lock(f, readOnly); err != nil {
 		f.Close()
+		if err == filelock.ErrInUse {
+			err = errors.New("the file is open in another buffer")
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &file{f: f, name: path, header: headerBytes, readOnly: readOnly}, nil
@@ -194,7 +197,7 @@ func (f *file) load(maxBytes int) (n int, err error) {
 		if err := f.flush(headerBytes); err != nil {
 			return 0, err
 		}
-		err = syncEntry(f.f)
+		err = filelock.SyncEntry(f.f)
 	}
 	return n, err
 }

@@ -71,6 +71,22 @@ func ExtendFile(f *os.File, from, to int64) error {
 	return extendFile(f, from, to, allocateFile)
 }
 
+// AllocateFile is ExtendFile, but writes nothing: where the file system cannot allocate space, it
+// only makes f longer, and a later write may find a full disk.
+func AllocateFile(f *os.File, from, to int64) error {
+	return extendFile(f, from, to, func(f *os.File, from, to int64) error {
+		err := allocateFile(f, from, to)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		info, err := f.Stat()
+		if err != nil || info.Size() >= to {
+			return err
+		}
+		return f.Truncate(to)
+	})
+}
+
 // extendFile is ExtendFile with a given function for the system call.
 func extendFile(f *os.File, from, to int64, allocate func(f *os.File, from, to int64) error) error {
 	return do(OpExtendFile, 0, uintptr(to-from), func(_, _ uintptr) error {

@@ -38,6 +38,7 @@ var calls = []struct {
 	{"Resident", []Op{OpResident}, func(s *subject) error { return Resident(s.addr, s.size, make([]byte, s.size/PageBytes())) }},
 	{"Advise", []Op{OpAdvise}, func(s *subject) error { return Advise(s.addr, s.size, WillNeed) }},
 	{"ExtendFile", []Op{OpExtendFile}, func(s *subject) error { return ExtendFile(s.file, 0, int64(s.size)) }},
+	{"AllocateFile", []Op{OpExtendFile}, func(s *subject) error { return AllocateFile(s.file, 0, int64(s.size)) }},
 	{"MapFile", []Op{OpMapFile}, func(s *subject) error {
 		addr, err := MapFile(s.file, s.size, true)
 		if err == nil {

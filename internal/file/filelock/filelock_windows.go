@@ -1,4 +1,4 @@
-package buffer
+package filelock
 
 import (
 	"os"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock locks f until it is closed, or returns errInUse. A shared lock excludes only exclusive
+// Lock locks f until it is closed, or returns ErrInUse. A shared lock excludes only exclusive
 // ones. It locks one byte far beyond the data, so that other processes may still read the file.
-func lock(f *os.File, shared bool) error {
+func Lock(f *os.File, shared bool) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !shared {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
@@ -17,11 +17,11 @@ func lock(f *os.File, shared bool) error {
 	defer runtime.KeepAlive(f)
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if err == windows.ERROR_LOCK_VIOLATION {
-		return errInUse
+		return ErrInUse
 	}
 	return err
 }
 
-func unlock(*os.File) {} // closing the handle, which no child inherits, unlocks
+func Unlock(*os.File) {} // closing the handle, which no child inherits, unlocks
 
-func syncEntry(*os.File) error { return nil }
+func SyncEntry(*os.File) error { return nil }
