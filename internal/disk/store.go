@@ -8,12 +8,18 @@
 package disk
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
+	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/file/filelock"
 )
 
 // A Place is where a record begins in the file, in units of 64 B. None is 0, so an owner may use 0
@@ -25,32 +31,30 @@ const (
 	UnitBytes = 64
 
 	// MinBytes and MaxBytes are the least and the most that Options.MaxBytes may be.
-	MinBytes = 8 << 20
-	MaxBytes = 1 << 38
+	MinBytes = leastRegions * regionBytes
+	MaxBytes = 1 << 32 * UnitBytes
 
 	// HeadBytes is the size of a record without its key and value.
 	HeadBytes = 32
-
-	regionBytes = 1 << 20
-	headerBytes = 4096
 )
 
-// Errors of Read, for errors.Is. Each means that the record cannot be had. All other errors are of
-// the disk, or of the parent for lack of memory. The store counts each kind.
-var (
-	// ErrOverwritten says that the region was overwritten meanwhile. The owner may refer to another
-	// place by now: it should look again, at most a few times.
-	ErrOverwritten = errors.New("freehold: the record is overwritten")
+const (
+	regionBytes  = 1 << 20
+	leastRegions = 8
+	headerBytes  = 4096
+	pageBytes    = 4096 // the greatest alignment that a disk wants
+	tailBytes    = 16 << 10
+	numBuffers   = 4
 
-	// ErrOtherKey says that the record at this place is whole and has another key.
-	ErrOtherKey = errors.New("freehold: the record has another key")
+	// leastGap is the size from which a gap in a region is worth a second write.
+	leastGap = 64 << 10
 
-	// ErrDamaged says that the bytes are not those that were written.
-	ErrDamaged = errors.New("freehold: the record is damaged")
-
-	// ErrOff says that the store is closed, or has turned itself off.
-	ErrOff = errors.New("freehold: the disk tier is off")
+	maxWorth      = 3
+	maxReadErrors = 8
+	maxSeq        = 1 << 49 // a position is below 2^64
 )
+
+func pagesUp(n int) int { return (n + pageBytes - 1) &^ (pageBytes - 1) }
 
 // Options configures a Store. Dir, MaxBytes, Parent and Owner are required.
 type Options struct {
@@ -76,6 +80,9 @@ type Options struct {
 
 	// Logger gets one line, an error, if the store turns itself off. nil means none.
 	Logger *slog.Logger
+
+	region int          // bytes, for tests; 0 means regionBytes
+	wrap   func(*Store) // for tests: it may replace readAt and writeAt
 }
 
 // An Owner has the index: it refers to records by their places. The store calls it from a goroutine
@@ -100,29 +107,6 @@ type Owner interface {
 	// read. The owner must forget all records at from <= place < to. That is a walk through the
 	// whole index, and rare.
 	Lost(from, to Place)
-}
-
-// Meta is the part of a record that only the owner understands.
-type Meta struct {
-	Flags   uint64
-	Version uint64
-	Expires uint32
-	Kind    uint16
-}
-
-// A Record is what the store keeps for a key.
-type Record struct {
-	Hash       uint64 // of Key, by the owner's hash function
-	Key, Value []byte
-	Meta
-
-	again bool // it is written again
-}
-
-// Size returns the bytes that a record with a key and a value of these sizes takes in the file, a
-// multiple of UnitBytes. Its place in the table of hashes is extra: 12 B.
-func Size(keyBytes, valueBytes int) int {
-	return (HeadBytes + keyBytes + valueBytes + UnitBytes - 1) &^ (UnitBytes - 1)
 }
 
 // Stats are a store's counts since Open. Bytes are in whole units unless said otherwise.
@@ -153,76 +137,220 @@ type Stats struct {
 }
 
 // A Store keeps records in a file. Its methods are safe for concurrent use.
+//
+// mu guards what appenders and the writer share. The owner's methods are called without it.
 type Store struct {
-	mu    sync.Mutex
-	next  Place
-	at    map[Place]Record
-	stats Stats
+	geometry
+	file   *os.File
+	parent freehold.Allocator
+	owner  Owner
+	logger *slog.Logger
+
+	buffers []*buffer
+	align   int // of reads
+	readAt  func(b []byte, off int64) (int, error)
+	writeAt func(b []byte, off int64) (int, error)
+	ring    io.Closer // of readAt, or nil
+
+	first  uint64        // the sequence number with which an empty store began
+	opened atomic.Uint64 // the latest; changed under mu
+	off    atomic.Pointer[error]
+	counts counts
+
+	mu        sync.Mutex
+	open      *buffer   // of the region that is being filled, or nil
+	free      []*buffer // of no region
+	clean     int       // regions that may be overwritten
+	wantClean int
+	closed    bool
+
+	sealed  chan *buffer // to the writer
+	written chan struct{}
+
+	// Of the writer.
+	scratch []byte // off-heap, a region that is emptied
+	table   []entry
+	worth   []uint8
+
+	life  sync.RWMutex // held shared by Read, so that Close waits
+	ended bool         // guarded by life
+}
+
+type counts struct {
+	appended, appendedBytes, again, againBytes, writtenBytes, noBuffer, tooLarge,
+	reads, buffered, overwritten, otherKey, damaged, noMemory,
+	reclaimed, lost, readErrors, writeErrors atomic.Uint64
 }
 
 // Open opens or creates the store in o.Dir. It returns an error if another store, of this process or
-// another, has it open, if the file is not a store's, or if there is no room for it.
-func Open(o Options) (*Store, error) {
-	return &Store{next: headerBytes / UnitBytes, at: map[Place]Record{}}, nil
+// another, has it open, if the file is not a store's, if there is no room for it, or if the parent
+// has no memory. warm says that there was a clean stop and that Load has succeeded; if not, the
+// store is empty.
+func Open(o Options) (s *Store, warm bool, err error) {
+	region := o.region
+	if region == 0 {
+		region = regionBytes
+	}
+	if least := int64(leastRegions * region); o.MaxBytes < least || o.MaxBytes > MaxBytes {
+		return nil, false, fmt.Errorf("freehold: a disk tier of %d bytes, want %d to %d", o.MaxBytes, least, int64(MaxBytes))
+	}
+	g := geometry{region: region, regions: int((o.MaxBytes - headerBytes) / int64(region))}
+	s = &Store{
+		geometry: g, parent: o.Parent, owner: o.Owner, logger: o.Logger, align: 1,
+		wantClean: min(numBuffers, g.regions/2), sealed: make(chan *buffer, numBuffers), written: make(chan struct{}),
+	}
+	defer func() {
+		if err != nil {
+			s.end()
+			s, err = nil, fmt.Errorf("freehold: disk tier: %w", err)
+		}
+	}()
+	file, fresh, err := openFile(o.Dir, g.offset(g.regions))
+	if err != nil {
+		return s, false, err
+	}
+	s.file, s.readAt, s.writeAt = file, file.ReadAt, file.WriteAt
+	if err := s.allocate(); err != nil {
+		return s, false, err
+	}
+	if fresh {
+		o.Load = nil
+	}
+	if warm, err = s.loadIndex(o.Load); err != nil {
+		return s, false, err
+	}
+	if !warm { // numbers that no earlier store had
+		s.first, s.clean = 1<<32+rand.Uint64N(maxSeq/4), g.regions
+		s.opened.Store(s.first - 1)
+	}
+	if o.wrap != nil {
+		o.wrap(s)
+	}
+	go s.writeAll()
+	return s, warm, nil
+}
+
+// allocate takes the memory for regions from the parent. It must read zero at first: undefined bytes
+// would be written to the file.
+func (s *Store) allocate() (err error) {
+	for range min(numBuffers, s.regions/2) {
+		b := &buffer{ready: make([]atomic.Uint64, (s.region/UnitBytes+63)/64)}
+		if b.mem, err = s.parent.Zeroed(s.region, pageBytes); err != nil {
+			return err
+		}
+		s.buffers = append(s.buffers, b)
+		s.free = append(s.free, b)
+	}
+	s.scratch, err = s.parent.Alloc(s.region, pageBytes)
+	return err
+}
+
+// end frees what Open has taken.
+func (s *Store) end() (err error) {
+	for _, b := range s.buffers {
+		s.parent.Free(b.mem)
+	}
+	s.parent.Free(s.scratch)
+	if s.ring != nil {
+		err = s.ring.Close()
+	}
+	if s.file != nil {
+		filelock.Unlock(s.file)
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
 }
 
 // Append adds a record and returns its place. It copies the record to memory and never waits for
 // the disk. It reports false for a record that is dropped, and counted: the writer is behind, the
-// record is too large, or the store is off.
+// record is too large for a region, or the store is off.
 //
 // The owner must refer to the place before another call for the same key, under one lock.
-func (s *Store) Append(r *Record) (Place, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if Size(len(r.Key), len(r.Value)) > regionBytes/2 {
-		s.stats.TooLarge++
+func (s *Store) Append(r *Record) (at Place, ok bool) {
+	if len(r.Value) > s.region || len(r.Key) > maxKeyBytes {
+		s.counts.tooLarge.Add(1)
 		return 0, false
 	}
-	at := s.next
-	s.next += Place(Size(len(r.Key), len(r.Value)) / UnitBytes)
-	c := *r
-	c.Key, c.Value = append([]byte(nil), r.Key...), append([]byte(nil), r.Value...)
-	s.at[at] = c
+	size := Size(len(r.Key), len(r.Value))
+	if size+entryBytes+footBytes > s.region {
+		s.counts.tooLarge.Add(1)
+		return 0, false
+	}
+	b, off := s.reserve(r.Hash, size)
+	if b == nil {
+		s.counts.noBuffer.Add(1)
+		return 0, false
+	}
+	at = s.place(b.seq.Load(), off)
+	b.fill(r, off, size)
+	if r.again {
+		s.counts.again.Add(1)
+		s.counts.againBytes.Add(uint64(size))
+	} else {
+		s.counts.appended.Add(1)
+		s.counts.appendedBytes.Add(uint64(size))
+	}
 	return at, true
 }
 
-// Read appends the value of the record at a place to dst, and returns its Meta. size is the record's
-// Size or more: an owner may know it only roughly. Read reads that many bytes from the disk, once,
-// or takes the record from memory if its region is not yet written. If Read returns an error, dst
-// has its old length.
-//
-// Read verifies the checksum, which covers place and region, and the whole key. So a value is never
-// a wrong one, but a record may have been replaced or deleted while it was read: the owner must
-// check its index afterwards if that matters.
-func (s *Store) Read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Reads++
-	r, ok := s.at[at]
-	if !ok {
-		return dst, Meta{}, ErrOverwritten
+// turnOff ends the use of the disk after an error.
+func (s *Store) turnOff(op string, err error) {
+	err = fmt.Errorf("%s: %w", op, err)
+	if s.off.CompareAndSwap(nil, &err) && s.logger != nil {
+		s.logger.LogAttrs(context.Background(), slog.LevelError, "freehold: disk tier off",
+			slog.String("file", s.file.Name()), slog.Any("error", err))
 	}
-	if string(r.Key) != string(key) {
-		return dst, Meta{}, ErrOtherKey
-	}
-	return append(dst, r.Value...), r.Meta, nil
 }
 
-// Life returns a number that changes when the region of a place is overwritten. An owner that refers
-// to the same place in the same life, before and after a Read, has the same record there. The number
-// never repeats while the store is open.
-func (s *Store) Life(at Place) uint64 { return 0 }
-
-// Stats returns the counts.
+// Stats returns the counts. Those of calls that run meanwhile may be partly in it.
 func (s *Store) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stats
+	c := &s.counts
+	st := Stats{
+		FileBytes:   s.offset(s.regions),
+		MemoryBytes: (len(s.buffers) + 1) * s.region,
+
+		Appended: c.appended.Load(), AppendedBytes: c.appendedBytes.Load(),
+		Again: c.again.Load(), AgainBytes: c.againBytes.Load(), WrittenBytes: c.writtenBytes.Load(),
+		NoBuffer: c.noBuffer.Load(), TooLarge: c.tooLarge.Load(),
+
+		Reads: c.reads.Load(), Buffered: c.buffered.Load(), Overwritten: c.overwritten.Load(),
+		OtherKey: c.otherKey.Load(), Damaged: c.damaged.Load(), NoMemory: c.noMemory.Load(),
+
+		Reclaimed: c.reclaimed.Load(), Lost: c.lost.Load(),
+		ReadErrors: c.readErrors.Load(), WriteErrors: c.writeErrors.Load(),
+	}
+	if err := s.off.Load(); err != nil {
+		st.Off = *err
+	}
+	return st
 }
 
 // Close writes what is in memory to the file, then calls save with a writer for the owner's index,
 // unless save is nil or the store is off, and closes the file. The owner's methods may be called
-// until Close calls save. A second Close is a no-op.
+// until Close calls save. Close waits for calls of Read, and later ones return ErrOff. Later calls
+// of Append drop their records. A second Close is a no-op.
 //
 // If Close or save fails, or the process ends before, the next Open begins empty.
-func (s *Store) Close(save func(w io.Writer) error) error { return nil }
+func (s *Store) Close(save func(w io.Writer) error) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.sealOpen()
+	close(s.sealed)
+	s.mu.Unlock()
+	<-s.written
+	var err error
+	if s.off.Load() == nil && save != nil {
+		err = s.saveIndex(save)
+	}
+	s.life.Lock()
+	defer s.life.Unlock()
+	s.ended = true
+	if err = errors.Join(err, s.end()); err != nil {
+		return fmt.Errorf("freehold: disk tier: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Buffer: memory for a region until it is written.
+//
+//	free --open--> open --full--> sealed --written--> free
+//
+// Appenders reserve room under Store.mu and copy their records without a lock. The bit of a record's
+// first unit in ready tells readers that the record is complete. So a reader with an outdated place,
+// where another record is being written, reads none of its bytes.
+
+package disk
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+type buffer struct {
+	mem  []byte        // off-heap
+	seq  atomic.Uint64 // of the region in the buffer, or 0
+	pins sync.RWMutex  // held shared by readers, and while the buffer becomes free
+
+	used, count int            // of records; guarded by Store.mu, and fixed once sealed
+	filling     sync.WaitGroup // appenders that copy
+	ready       []atomic.Uint64
+}
+
+// begin makes b the buffer of an empty region.
+func (b *buffer) begin(seq uint64) {
+	b.used, b.count = 0, 0
+	for i := range b.ready {
+		b.ready[i].Store(0)
+	}
+	b.seq.Store(seq)
+}
+
+// add reserves room for a record and adds it to the table. The caller holds Store.mu.
+func (b *buffer) add(hash uint64, size int) (off int, ok bool) {
+	if b.used+size+(b.count+1)*entryBytes+footBytes > len(b.mem) {
+		return 0, false
+	}
+	entry{hash, b.used, size}.put(entryAt(b.mem, b.count))
+	off = b.used
+	b.used += size
+	b.count++
+	b.filling.Add(1)
+	return off, true
+}
+
+// fill copies r to the room that add reserved.
+func (b *buffer) fill(r *Record, off, size int) {
+	r.put(b.mem[off : off+size])
+	unit := off / UnitBytes
+	b.ready[unit/64].Or(1 << (unit % 64))
+	b.filling.Done()
+}
+
+// read is Read for a record in b, which the caller has pinned.
+func (b *buffer) read(dst []byte, off int, key []byte) ([]byte, Meta, error) {
+	unit := off / UnitBytes
+	if b.ready[unit/64].Load()&(1<<(unit%64)) == 0 {
+		return dst, Meta{}, ErrOverwritten
+	}
+	r, _ := recordIn(b.mem[off:])
+	return r.to(dst, key)
+}
+
+// release makes b free once its readers have finished.
+func (b *buffer) release() {
+	b.pins.Lock()
+	b.seq.Store(0)
+	b.pins.Unlock()
+}

@@ -1,0 +1,139 @@
+// Region: the unit in which the file is written.
+//
+//	| record | record | ... | free | hash n | ... | hash 1 | foot 32 B |
+//	0                       used                                 regionBytes
+//
+// An entry of the table of hashes is the hash of a record's key (8), its offset (2) and its size (2),
+// both in units. The foot is a magic number (4), the checksum of the rest of the foot and the table
+// (4), the number of entries (4), used in units (4), the region's sequence number (8) and 0 (8).
+//
+// Each region that is filled gets the next sequence number, and seq modulo the number of regions is
+// its index in the file. So the latest sequence number tells those of all regions, and the store
+// keeps nothing for a region.
+
+package disk
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+const (
+	entryBytes = 12
+	footBytes  = 32
+	footMagic  = 0x46525444
+)
+
+// A position is a place in the file and in time: the sequence number of a region times its units,
+// plus an offset in units.
+type position uint64
+
+// mark combines a checksum with a position.
+func (p position) mark(crc uint32) uint32 { return crc ^ uint32(uint64(p)*0x9E3779B97F4A7C15>>32) }
+
+// geometry is the size and the number of the regions.
+type geometry struct {
+	region  int // bytes, a power of two from 4 KiB on
+	regions int
+}
+
+// offset returns the offset of a region in the file.
+func (g geometry) offset(index int) int64 { return headerBytes + int64(index)*int64(g.region) }
+
+// index returns the index of the region that has, or had, a sequence number.
+func (g geometry) index(seq uint64) int { return int(seq % uint64(g.regions)) }
+
+// latest returns the sequence number of a region, if opened is the latest of all.
+func (g geometry) latest(index int, opened uint64) uint64 {
+	back := g.index(opened) - index
+	if back < 0 {
+		back += g.regions
+	}
+	return opened - uint64(back)
+}
+
+// place returns the place of an offset in the region with a sequence number.
+func (g geometry) place(seq uint64, off int) Place {
+	return Place((g.offset(g.index(seq)) + int64(off)) / UnitBytes)
+}
+
+// locate is the reverse of place. It is false for a place outside of the regions.
+func (g geometry) locate(at Place) (index, off int, ok bool) {
+	from := int64(at)*UnitBytes - headerBytes
+	if from < 0 || from >= int64(g.region)*int64(g.regions) {
+		return 0, 0, false
+	}
+	return int(from / int64(g.region)), int(from % int64(g.region)), true
+}
+
+func (g geometry) position(seq uint64, off int) position {
+	return position(seq*uint64(g.region/UnitBytes) + uint64(off/UnitBytes))
+}
+
+// An entry of the table of hashes.
+type entry struct {
+	hash      uint64
+	off, size int
+}
+
+// entryAt returns the bytes of the ith entry in a region.
+func entryAt(region []byte, i int) []byte {
+	return region[len(region)-footBytes-(i+1)*entryBytes:][:entryBytes]
+}
+
+func (e entry) put(b []byte) {
+	binary.LittleEndian.PutUint64(b, e.hash)
+	binary.LittleEndian.PutUint16(b[8:], uint16(e.off/UnitBytes))
+	binary.LittleEndian.PutUint16(b[10:], uint16(e.size/UnitBytes))
+}
+
+func entryIn(b []byte) entry {
+	return entry{
+		hash: binary.LittleEndian.Uint64(b),
+		off:  int(binary.LittleEndian.Uint16(b[8:])) * UnitBytes,
+		size: int(binary.LittleEndian.Uint16(b[10:])) * UnitBytes,
+	}
+}
+
+// putFoot completes a region with count entries.
+func (g geometry) putFoot(region []byte, seq uint64, count, used int) {
+	foot := region[len(region)-footBytes:]
+	clear(foot)
+	binary.LittleEndian.PutUint32(foot, footMagic)
+	binary.LittleEndian.PutUint32(foot[8:], uint32(count))
+	binary.LittleEndian.PutUint32(foot[12:], uint32(used/UnitBytes))
+	binary.LittleEndian.PutUint64(foot[16:], seq)
+	binary.LittleEndian.PutUint32(foot[4:], g.footSum(region, seq, count))
+}
+
+// footSum returns the checksum of the table and of the foot from its third field on.
+func (g geometry) footSum(region []byte, seq uint64, count int) uint32 {
+	end := len(region) - footBytes
+	crc := crc32.Checksum(region[end+8:], castagnoli)
+	crc = crc32.Update(crc, castagnoli, region[end-count*entryBytes:end])
+	return g.position(seq, 0).mark(crc)
+}
+
+// count returns the number of entries that the foot at the end of tail says. It is false if tail
+// does not end in the foot of the region with that sequence number.
+func (g geometry) count(tail []byte, seq uint64) (n int, ok bool) {
+	foot := tail[len(tail)-footBytes:]
+	count := binary.LittleEndian.Uint32(foot[8:])
+	ok = binary.LittleEndian.Uint32(foot) == footMagic && binary.LittleEndian.Uint64(foot[16:]) == seq &&
+		count <= uint32((g.region-footBytes)/(entryBytes+UnitBytes))
+	return int(count), ok
+}
+
+// checkTable reports whether the table at the end of tail, which has it whole, has the right
+// checksum, and all its entries are in the region.
+func (g geometry) checkTable(tail []byte, seq uint64, count int) bool {
+	if binary.LittleEndian.Uint32(tail[len(tail)-footBytes+4:]) != g.footSum(tail, seq, count) {
+		return false
+	}
+	for i := range count {
+		if e := entryIn(entryAt(tail, i)); e.size < HeadBytes || e.off+e.size > g.region-footBytes {
+			return false
+		}
+	}
+	return true
+}

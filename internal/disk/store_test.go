@@ -1,0 +1,286 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+const testRegion = 4096
+
+// An index is an Owner: a map under one lock.
+type index struct {
+	s    *Store
+	fold uint64 // hashes are taken modulo this, unless it is 0
+
+	mu   sync.Mutex
+	at   map[uint64]slot
+	gone int // calls of Lost
+}
+
+type slot struct {
+	at   Place
+	size int
+	hits int
+}
+
+func newIndex() *index { return &index{at: map[uint64]slot{}} }
+
+func (x *index) hash(key []byte) uint64 {
+	h := uint64(0)
+	for _, c := range key {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	if x.fold != 0 {
+		h %= x.fold
+	}
+	return h
+}
+
+func (x *index) Worth(h uint64, at Place) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if sl := x.at[h]; sl.at == at {
+		return sl.hits
+	}
+	return 0
+}
+
+func (x *index) Rewrite(at Place, r *Record) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if sl := x.at[r.Hash]; sl.at != at {
+		return
+	}
+	if to, ok := x.s.Append(r); ok {
+		x.at[r.Hash] = slot{at: to, size: Size(len(r.Key), len(r.Value))}
+	}
+}
+
+func (x *index) Leave(h uint64, at Place) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.at[h].at == at {
+		delete(x.at, h)
+	}
+}
+
+func (x *index) Lost(from, to Place) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gone++
+	for h, sl := range x.at {
+		if sl.at >= from && sl.at < to {
+			delete(x.at, h)
+		}
+	}
+}
+
+// set appends a record, and reports whether the index has it.
+func (x *index) set(key, value []byte, m Meta) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := &Record{Hash: x.hash(key), Key: key, Value: value, Meta: m}
+	delete(x.at, r.Hash)
+	at, ok := x.s.Append(r)
+	if ok {
+		x.at[r.Hash] = slot{at: at, size: Size(len(key), len(value))}
+	}
+	return ok
+}
+
+func (x *index) remove(key []byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.at, x.hash(key))
+}
+
+// get returns the value of a key, or an error. ok says that the index has a slot for the hash.
+func (x *index) get(key []byte) (value []byte, m Meta, ok bool, err error) {
+	h := x.hash(key)
+	for range 4 {
+		x.mu.Lock()
+		sl, ok := x.at[h]
+		if ok {
+			sl.hits++
+			x.at[h] = sl
+		}
+		x.mu.Unlock()
+		if !ok {
+			return nil, Meta{}, false, nil
+		}
+		if value, m, err = x.s.Read(nil, sl.at, sl.size, key); err != ErrOverwritten {
+			return value, m, true, err
+		}
+	}
+	return nil, Meta{}, true, err
+}
+
+func (x *index) save(w io.Writer) error {
+	for h, sl := range x.at {
+		if err := binary.Write(w, binary.LittleEndian, []uint64{h, uint64(sl.at), uint64(sl.size)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *index) load(r io.Reader) error {
+	for {
+		var w [3]uint64
+		if err := binary.Read(r, binary.LittleEndian, &w); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		x.at[w[0]] = slot{at: Place(w[1]), size: int(w[2])}
+	}
+}
+
+// small returns the options of a store of n regions of 4 KiB.
+func small(t testing.TB, n int) Options {
+	return Options{Dir: t.TempDir(), MaxBytes: headerBytes + int64(n)*testRegion, Parent: alloctest.New(t), region: testRegion}
+}
+
+// open opens a store with an index, and closes it at the end of the test.
+func open(t testing.TB, o Options) (x *index, warm bool) {
+	t.Helper()
+	x = newIndex()
+	o.Owner = x
+	if o.Load == nil {
+		o.Load = x.load
+	}
+	wrap := o.wrap
+	o.wrap = func(s *Store) { // before the writer calls the owner
+		x.s = s
+		if wrap != nil {
+			wrap(s)
+		}
+	}
+	_, warm, err := Open(o)
+	filetest.Must(t, err)
+	t.Cleanup(func() { x.s.Close(nil) })
+	return x, warm
+}
+
+// valueOf returns a value that only this key and version have.
+func valueOf(key []byte, version uint64, n int) []byte {
+	v := binary.LittleEndian.AppendUint64(bytes.Clone(key), version)
+	for r := rand.New(rand.NewPCG(version, uint64(len(key)))); len(v) < n; {
+		v = binary.LittleEndian.AppendUint64(v, r.Uint64())
+	}
+	return v
+}
+
+// settle waits until no sealed region waits for the writer.
+func (x *index) settle() {
+	for {
+		x.s.mu.Lock()
+		idle := len(x.s.free) == len(x.s.buffers) || len(x.s.free) == len(x.s.buffers)-1 && x.s.open != nil
+		x.s.mu.Unlock()
+		if idle || x.s.off.Load() != nil {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// A read returns the key's last value or none, whatever other goroutines, other keys of the same hash
+// and the ring do.
+func TestModel(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		regions int
+		region  int
+		fold    uint64
+		values  int
+	}{
+		{"small regions", 16, testRegion, 0, 1500},
+		{"keys of one hash", 16, testRegion, 300, 1500},
+		{"whole regions", 8, regionBytes, 0, 300_000},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := small(t, test.regions)
+			o.region, o.MaxBytes = test.region, headerBytes+int64(test.regions)*int64(test.region)
+			x, _ := open(t, o)
+			x.fold = test.fold
+			const goroutines, keys = 4, 200
+			steps := 4000
+			if testing.Short() {
+				steps = 1000
+			}
+			all := map[string]Record{}
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for g := range goroutines {
+				wg.Go(func() {
+					r := rand.New(rand.NewPCG(uint64(g), 1))
+					latest := map[string]Record{}
+					hits := 0
+					for n := range uint64(steps) {
+						key := fmt.Appendf(nil, "key-%d-%d", g, min(r.IntN(keys), r.IntN(keys)))
+						switch r.IntN(8) {
+						case 0, 1:
+							v := valueOf(key, n, r.IntN(test.values))
+							m := Meta{Flags: r.Uint64(), Version: n, Expires: r.Uint32(), Kind: uint16(r.Uint32())}
+							delete(latest, string(key))
+							if x.set(key, v, m) {
+								latest[string(key)] = Record{Value: v, Meta: m}
+							} else {
+								runtime.Gosched()
+								x.settle()
+							}
+						case 2:
+							x.remove(key)
+							delete(latest, string(key))
+						default:
+							v, m, ok, err := x.get(key)
+							want, has := latest[string(key)]
+							if ok && err == nil {
+								hits++
+								if !has || !bytes.Equal(v, want.Value) || m != want.Meta {
+									t.Errorf("%s: a wrong value, and the key has %v", key, has)
+								}
+							} else if err != nil && err != ErrOtherKey && err != ErrOverwritten {
+								t.Errorf("%s: %v", key, err)
+							}
+						}
+					}
+					if hits == 0 {
+						t.Error("no hits")
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					maps.Copy(all, latest)
+				})
+			}
+			wg.Wait()
+			x.settle()
+			st := x.s.Stats()
+			if st.Damaged+st.Lost+st.ReadErrors+st.WriteErrors > 0 || st.Off != nil || st.Reclaimed == 0 || st.Again == 0 {
+				t.Errorf("%+v", st)
+			}
+			// The next store has all that the index has at a clean stop.
+			filetest.Must(t, x.s.Close(x.save))
+			y, warm := open(t, o)
+			y.fold = test.fold
+			if !warm || len(y.at) != len(x.at) {
+				t.Errorf("warm %v, with %d of %d records", warm, len(y.at), len(x.at))
+			}
+			for key, want := range all {
+				if v, m, ok, err := y.get([]byte(key)); ok && err != ErrOtherKey && (err != nil || !bytes.Equal(v, want.Value) || m != want.Meta) {
+					t.Errorf("%s after the stop: a wrong value, %v", key, err)
+				}
+			}
+		})
+	}
+}
