@@ -47,6 +47,14 @@ type want struct {
 	before  uint64 // the item's version must be above it
 }
 
+// most returns the size of the item in a new segment.
+func (w *want) most() int {
+	if w.before == abovePositions { // else the segment's position is the version
+		return w.size + versionBytes
+	}
+	return w.size
+}
+
 // A spot is the memory of a new item: an offset in segment n.
 type spot struct {
 	n, offset uint32
@@ -67,7 +75,7 @@ func (s *shard) allotAvailable(w *want) (at spot, ok bool) {
 // allotNew is allotAvailable in a new segment. It prefers a spare segment that loses few bytes
 // more.
 func (s *shard) allotNew(w *want, f fitted) (at spot, ok bool) {
-	n := s.takeFitting(w.size, f)
+	n := s.takeFitting(w.most(), f)
 	if n == 0 {
 		if n, ok = s.take(f.bytes); !ok {
 			return spot{}, false
@@ -94,11 +102,7 @@ func (s *shard) segmentFor(w *want, most int) (n uint32, f fitted) {
 			return n, fitted{}
 		}
 	}
-	size := w.size
-	if w.before == abovePositions { // else the new segment's position is the version
-		size += versionBytes
-	}
-	return 0, s.fit(size, most)
+	return 0, s.fit(w.most(), most)
 }
 
 // A fitted is a segment to begin. If alone is set, it is for one item. The score is the part of it

@@ -302,4 +302,9 @@ func TestSpareThatIsTooSmall(t *testing.T) {
 	if n := s.takeFitting(412, s.scored(412, 416)); n != 0 {
 		t.Errorf("a segment of %d bytes for an item of 412", s.segs.at(n).bytes)
 	}
+	size := int(s.segs.at(n).bytes) - unitBytes
+	at, ok := s.allotNew(&want{size: size, before: abovePositions}, s.scored(416, 416))
+	if g := s.segs.at(at.n); !ok || g.used > g.bytes {
+		t.Errorf("an item of %d bytes and a version takes %d of %d bytes", size, g.used, g.bytes)
+	}
 }
