@@ -199,38 +199,44 @@ func (h *Heap) blockAt(call string, s *small.Span, p unsafe.Pointer) []byte {
 
 // resize is Resize of a block that is not empty. It panics in the name of call.
 func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
-	addr := small.AddrOf(b)
-	s := small.SpanAt(addr)
-	if isWatched(s, h.pages.ID, addr) {
-		return h.watch.Resize(call, b, size)
+	r, ok, live := h.resizeSmall(b, size)
+	if !live {
+		addr := small.AddrOf(b)
+		if isWatched(small.SpanAt(addr), h.pages.ID, addr) {
+			return h.watch.Resize(call, b, size)
+		}
+		r, ok = h.resizeBlock(call, b, size)
 	}
-	r, ok := h.resizeBlock(call, s, b, size)
 	if ok {
 		h.watch.Resized(r)
 	}
 	return r, ok
 }
 
-// resizeBlock is resize of an unwatched block. s is the span to which the page map leads from b.
-func (h *Heap) resizeBlock(call string, s *small.Span, b []byte, size int) ([]byte, bool) {
-	addr, old := small.AddrOf(b), uintptr(len(b))
-	switch {
-	case s != nil && s.IsLarge(h.pages.ID, addr, old):
-		return h.resizeLarge(call, s, b, size)
-	case s == nil || !s.IsBlock(h.pages.ID, addr, old):
-		h.misused(call, b)
-	}
-	class := s.Class()
-	if whole := small.ClassSize(class); size > whole || size <= whole/2 {
-		return nil, false
-	}
+// resizeSmall is resize of an unwatched small block. live is false for anything else.
+func (h *Heap) resizeSmall(b []byte, size int) (r []byte, ok, live bool) {
 	slot := h.caches.enter()
-	ok := h.small.SetSize(class, b, size)
+	if h.caches.Value(slot) != nil { // it is nil in the zero Heap
+		ok, live = h.small.Resize(b, size)
+	}
 	h.caches.Leave(slot)
-	if !ok {
+	if ok {
+		r = block(small.AddrOf(b), size, false)
+	}
+	return r, ok, live
+}
+
+// resizeBlock is resize of an unwatched block.
+func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
+	if r, ok, live := h.resizeSmall(b, size); live {
+		return r, ok
+	}
+	addr := small.AddrOf(b)
+	s := small.SpanAt(addr)
+	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) {
 		h.misused(call, b)
 	}
-	return block(addr, size, false), true
+	return h.resizeLarge(call, s, b, size)
 }
 
 // goodSize is GoodSize of a block without red zones.

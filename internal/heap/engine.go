@@ -14,7 +14,7 @@ func (e *engine) Alloc(size, align int, zero bool) ([]byte, error) {
 func (e *engine) Free(b []byte) { (*Heap)(e).Free(b) }
 
 func (e *engine) Resize(call string, b []byte, size int) ([]byte, bool) {
-	return (*Heap)(e).resizeBlock(call, small.SpanAt(small.AddrOf(b)), b, size)
+	return (*Heap)(e).resizeBlock(call, b, size)
 }
 
 func (e *engine) GoodSize(size int) (bytes int, isSmall bool) {

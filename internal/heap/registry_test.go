@@ -112,4 +112,11 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	if got := next.diagnose("Free", b); !strings.HasPrefix(got, "the memory belongs to no open heap") {
 		t.Errorf("the next heap says that %s", got)
 	}
+	b = alloc(t, next, 64)
+	for name, f := range map[string]func(){"Free": func() { h.Free(b) }, "Resize": func() { h.Resize(b, 60) }} {
+		if got := panicOf(f); !strings.Contains(got, "is closed") {
+			t.Errorf("%s of the next heap's block in the closed heap: panic %q", name, got)
+		}
+	}
+	next.Free(b)
 }

@@ -53,7 +53,7 @@ func TestBlockOfAnotherClassIsNotLive(t *testing.T) {
 	if e := p.m.LiveEntry(class+1, b); e.Addr != 0 {
 		t.Errorf("LiveEntry: %+v", e)
 	}
-	if p.m.SetSize(class+1, b, 65) || p.m.FreeToDepot(p, class+1, p.slot, b) || *StatusAt(e.Status) != 64 {
+	if p.m.FreeToDepot(p, class+1, p.slot, b) || *StatusAt(e.Status) != 64 {
 		t.Errorf("the status of the block became %#x", *StatusAt(e.Status))
 	}
 }

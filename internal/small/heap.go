@@ -34,7 +34,7 @@
 //
 // Package heap owns the caches. Each is in a slot of a pin.Table, and a goroutine must not block
 // while it holds a slot. So while it holds one, it calls only functions that take no lock: the
-// methods of Magazines, and LiveEntry, freeEntry and SetSize.
+// methods of Magazines, and Live, LiveEntry, freeEntry and Resize.
 //
 // # Locks
 //

@@ -126,16 +126,33 @@ func (s *Span) IsBlock(owner uint32, addr, size uintptr) bool {
 	return s.Base+i*s.Size == addr && uintptr(*StatusAt(s.statusOf(i))) == size
 }
 
-// LiveEntry returns the entry of b, or the zero entry if b is not exactly a live block of the class
-// in h. The caller holds a slot, so no drain frees the status meanwhile. If another goroutine has
-// freed b by mistake since the caller found its class, another class's span may be at b now.
-func (h *Heap) LiveEntry(class uint8, b []byte) Entry {
+// Live returns the class and the entry of b, or class 0 if b is not exactly a live block of h. It
+// reads the span only if the page has no page word. The caller holds a slot, so no drain frees the
+// status meanwhile.
+func (h *Heap) Live(b []byte) (class uint8, e Entry) {
 	addr := AddrOf(b)
-	s := SpanAt(addr)
-	if s == nil || s.class != class || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
-		return Entry{}
+	// Close releases the map ID. The heap was open when PageWord had read the page word.
+	if word, off, ok := PageWord(addr, h.mapID); ok && !h.pages.Closed.Load() {
+		at, class, ok := StatusIn(word, off)
+		if ok && len(b) <= MaxSize && int(*StatusAt(at)) == len(b) {
+			return class, Entry{addr, at}
+		}
+		return 0, Entry{}
 	}
-	return s.entryOf(s.index(addr))
+	s := SpanAt(addr)
+	if s == nil || !s.IsBlock(h.pages.ID, addr, uintptr(len(b))) {
+		return 0, Entry{}
+	}
+	return s.class, s.entryOf(s.index(addr))
+}
+
+// LiveEntry is Live for a block of the class, whose entry it returns. If another goroutine has freed
+// b by mistake since the caller found its class, a block of another class may be at b now.
+func (h *Heap) LiveEntry(class uint8, b []byte) Entry {
+	if of, e := h.Live(b); of == class {
+		return e
+	}
+	return Entry{}
 }
 
 // freeEntry is LiveEntry, but also marks the block free.
@@ -147,15 +164,19 @@ func (h *Heap) freeEntry(class uint8, b []byte) Entry {
 	return e
 }
 
-// SetSize sets the size of b, a live block of the class in h. It reports false if b is not exactly
-// one. The caller holds a slot.
-func (h *Heap) SetSize(class uint8, b []byte, size int) bool {
-	e := h.LiveEntry(class, b)
-	if e.Addr == 0 {
-		return false
+// Resize changes the size of b if that is a live block of h, and if the block is neither too small
+// for size nor at least twice as large. The caller holds a slot.
+func (h *Heap) Resize(b []byte, size int) (resized, live bool) {
+	class, e := h.Live(b)
+	if class == 0 {
+		return false, false
+	}
+	whole := ClassSize(class)
+	if size > whole || size <= whole/2 {
+		return false, true
 	}
 	*StatusAt(e.Status) = uint16(size)
-	return true
+	return true, true
 }
 
 // holeBytes returns the bytes of the holes of s.
