@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -81,8 +82,10 @@ type Options struct {
 	// Logger gets one line, an error, if the store turns itself off. nil means none.
 	Logger *slog.Logger
 
-	region int          // bytes, for tests; 0 means regionBytes
-	wrap   func(*Store) // for tests: it may replace readAt and writeAt
+	region  int          // bytes, for tests; 0 means regionBytes
+	threads bool         // for tests: read without a ring
+	cached  bool         // for tests: use the system's page cache
+	wrap    func(*Store) // for tests: it may replace readAt and writeAt, and set wrote
 }
 
 // An Owner has the index: it refers to records by their places. The store calls it from a goroutine
@@ -150,7 +153,7 @@ type Store struct {
 	align   int // of reads
 	readAt  func(b []byte, off int64) (int, error)
 	writeAt func(b []byte, off int64) (int, error)
-	ring    io.Closer // of readAt, or nil
+	ring    reader // of readAt, or nil
 
 	first  uint64        // the sequence number with which an empty store began
 	opened atomic.Uint64 // the latest; changed under mu
@@ -166,6 +169,7 @@ type Store struct {
 
 	sealed  chan *buffer // to the writer
 	written chan struct{}
+	wrote   func() // for tests: called when the writer begins to wait for a region
 
 	// Of the writer.
 	scratch []byte // off-heap, a region that is emptied
@@ -198,6 +202,7 @@ func Open(o Options) (s *Store, warm bool, err error) {
 	s = &Store{
 		geometry: g, parent: o.Parent, owner: o.Owner, logger: o.Logger, align: 1,
 		wantClean: min(numBuffers, g.regions/2), sealed: make(chan *buffer, numBuffers), written: make(chan struct{}),
+		wrote: func() {},
 	}
 	defer func() {
 		if err != nil {
@@ -212,6 +217,12 @@ func Open(o Options) (s *Store, warm bool, err error) {
 	s.file, s.readAt, s.writeAt = file, file.ReadAt, file.WriteAt
 	if err := s.allocate(); err != nil {
 		return s, false, err
+	}
+	if !o.cached {
+		s.goDirect()
+	}
+	if !o.threads {
+		s.useRing()
 	}
 	if fresh {
 		o.Load = nil
@@ -243,6 +254,41 @@ func (s *Store) allocate() (err error) {
 	}
 	s.scratch, err = s.parent.Alloc(s.region, pageBytes)
 	return err
+}
+
+// goDirect bypasses the page cache, if a read shows that it works.
+func (s *Store) goDirect() {
+	if align, err := setDirect(s.file, true); err == nil && s.reads(s.file) {
+		s.align = align
+	} else {
+		_, _ = setDirect(s.file, false)
+	}
+}
+
+// useRing reads by io_uring, if a read shows that it works.
+func (s *Store) useRing() {
+	ring, err := newRing(s.file)
+	if err != nil {
+		return
+	}
+	if !s.reads(ring) {
+		ring.Close()
+		return
+	}
+	s.ring, s.readAt = ring, ring.ReadAt
+}
+
+type reader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// reads reports whether r can read the file's header.
+func (s *Store) reads(r io.ReaderAt) bool {
+	b := s.scratch[:headerBytes]
+	clear(b)
+	_, err := r.ReadAt(b, 0)
+	return err == nil && strings.HasPrefix(string(b), headerText)
 }
 
 // end frees what Open has taken.

@@ -51,6 +51,7 @@ func (s *Store) sealOpen() {
 func (s *Store) writeAll() {
 	defer close(s.written)
 	s.makeRoom()
+	s.wrote()
 	for b := range s.sealed {
 		s.write(b)
 		b.release()
@@ -58,6 +59,7 @@ func (s *Store) writeAll() {
 		s.free = append(s.free, b)
 		s.mu.Unlock()
 		s.makeRoom()
+		s.wrote()
 	}
 }
 

@@ -1,0 +1,256 @@
+//go:build linux && (amd64 || arm64 || loong64 || ppc64le || riscv64)
+
+// Ring: reads by io_uring.
+//
+//	submit: entry -> submission queue -> io_uring_enter -> kernel
+//	kernel: completion queue -> eventfd -> Go's poller -> reap -> the goroutine that reads
+//
+// A blocking pread keeps its processor of Go's scheduler until a monitor takes it away, so a few
+// readers starve all other goroutines. Here only the goroutine waits, and no thread.
+
+package disk
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's interface: include/uapi/linux/io_uring.h.
+type (
+	ringParams struct {
+		sqEntries, cqEntries, flags, threadCPU, threadIdle, features, queue uint32
+		_                                                                   [3]uint32
+		sq                                                                  struct {
+			head, tail, mask, entries, flags, dropped, array, _ uint32
+			_                                                   uint64
+		}
+		cq struct {
+			head, tail, mask, entries, overflow, cqes, flags, _ uint32
+			_                                                   uint64
+		}
+	}
+	submission struct {
+		op, flags      uint8
+		priority       uint16
+		fd             int32
+		offset         uint64
+		addr           uint64
+		length, rwFlag uint32
+		user           uint64
+		_              [3]uint64
+	}
+	completion struct {
+		user   uint64
+		result int32
+		flags  uint32
+	}
+)
+
+const _ = -(unsafe.Sizeof(ringParams{}) ^ 120) - (unsafe.Sizeof(submission{}) ^ 64) - (unsafe.Sizeof(completion{}) ^ 16)
+
+const (
+	ringEntries     = 256
+	opRead          = 22
+	featSingleMap   = 1 << 0
+	mapSubmissions  = 0x10000000
+	registerEventFD = 4
+)
+
+// A ring reads one file.
+//
+// submitting guards the submission queue, reaping the completion queue. The kernel writes the words
+// that the other side reads, so they are loaded and stored atomically.
+type ring struct {
+	fd     int
+	file   *os.File
+	target int32  // its descriptor
+	rings  []byte // both queues
+	slots  []byte // of submissions
+
+	submitting     sync.Mutex
+	sqHead, sqTail *uint32
+	sqMask         uint32
+	sqArray        []uint32
+	submissions    []submission
+	reaping        sync.Mutex
+	cqHead, cqTail *uint32
+	cqMask         uint32
+	completions    []completion
+	reads          [ringEntries]ringRead
+	free           chan uint32 // indexes of reads that are not in use
+	event          *os.File
+	reaped         chan struct{}
+}
+
+type ringRead struct {
+	result int32
+	done   chan struct{}
+}
+
+// newRing returns a ring for f, or an error where the system has none or refuses it.
+func newRing(f *os.File) (_ reader, err error) {
+	var p ringParams
+	fd, _, e := unix.Syscall(unix.SYS_IO_URING_SETUP, ringEntries, uintptr(unsafe.Pointer(&p)), 0)
+	if e != 0 {
+		return nil, e
+	}
+	r := &ring{fd: int(fd), file: f, target: int32(f.Fd()), free: make(chan uint32, ringEntries), reaped: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			r.unmap()
+		}
+	}()
+	if p.features&featSingleMap == 0 {
+		return nil, errors.ErrUnsupported
+	}
+	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	size := max(p.sq.array+p.sqEntries*4, p.cq.cqes+p.cqEntries*uint32(unsafe.Sizeof(completion{})))
+	if r.rings, err = unix.Mmap(r.fd, 0, int(size), prot, flags); err != nil {
+		return nil, err
+	}
+	if r.slots, err = unix.Mmap(r.fd, mapSubmissions, int(p.sqEntries)*int(unsafe.Sizeof(submission{})), prot, flags); err != nil {
+		return nil, err
+	}
+	word := func(at uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.rings[at])) }
+	r.sqHead, r.sqTail, r.sqMask = word(p.sq.head), word(p.sq.tail), *word(p.sq.mask)
+	r.sqArray = unsafe.Slice(word(p.sq.array), p.sqEntries)
+	r.submissions = unsafe.Slice((*submission)(unsafe.Pointer(&r.slots[0])), p.sqEntries)
+	r.cqHead, r.cqTail, r.cqMask = word(p.cq.head), word(p.cq.tail), *word(p.cq.mask)
+	r.completions = unsafe.Slice((*completion)(unsafe.Pointer(&r.rings[p.cq.cqes])), p.cqEntries)
+	for i := range r.reads {
+		r.reads[i].done = make(chan struct{}, 1)
+		r.free <- uint32(i)
+	}
+	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	r.event = os.NewFile(uintptr(event), "eventfd")
+	number := int32(event)
+	_, _, e = unix.Syscall6(unix.SYS_IO_URING_REGISTER, fd, registerEventFD, uintptr(unsafe.Pointer(&number)), 1, 0, 0)
+	if e != 0 {
+		r.event.Close()
+		return nil, e
+	}
+	go r.reapEvents()
+	return r, nil
+}
+
+// reapEvents reaps when the kernel says that there is something.
+func (r *ring) reapEvents() {
+	defer close(r.reaped)
+	var count [8]byte
+	for {
+		if _, err := r.event.Read(count[:]); err != nil {
+			return
+		}
+		r.reap()
+	}
+}
+
+// reap wakes the readers whose completions have come. One goroutine at a time does: after it has
+// unlocked it looks again, for those that gave up meanwhile.
+func (r *ring) reap() {
+	for atomic.LoadUint32(r.cqTail) != atomic.LoadUint32(r.cqHead) && r.reaping.TryLock() {
+		for head := atomic.LoadUint32(r.cqHead); head != atomic.LoadUint32(r.cqTail); {
+			c := r.completions[head&r.cqMask]
+			head++
+			atomic.StoreUint32(r.cqHead, head)
+			read := &r.reads[c.user]
+			read.result = c.result
+			read.done <- struct{}{}
+		}
+		r.reaping.Unlock()
+	}
+}
+
+// ReadAt reads like os.File.ReadAt. The kernel writes to b while the goroutine waits, so b must not
+// be on a stack.
+func (r *ring) ReadAt(b []byte, off int64) (n int, err error) {
+	for n < len(b) {
+		m, err := r.read(b[n:], off+int64(n))
+		if err == unix.EAGAIN || err == unix.EINTR {
+			m, err = r.file.ReadAt(b[n:], off+int64(n)) // the system lacks something for now
+		}
+		n += m
+		if err != nil {
+			return n, err
+		}
+		if m == 0 {
+			return n, io.EOF
+		}
+	}
+	return n, nil
+}
+
+// read reads once, and may read less than b.
+func (r *ring) read(b []byte, off int64) (n int, err error) {
+	i := <-r.free
+	defer func() { r.free <- i }()
+	read := &r.reads[i]
+	if err := r.submit(submission{op: opRead, fd: r.target, offset: uint64(off),
+		addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), length: uint32(len(b)), user: uint64(i)}); err != nil {
+		return 0, err
+	}
+	r.reap()
+	<-read.done
+	runtime.KeepAlive(b)
+	if read.result < 0 {
+		return 0, syscall.Errno(-read.result)
+	}
+	return int(read.result), nil
+}
+
+// submit passes s to the kernel. After an error the kernel has not seen it. The queue has room, since
+// it has as many entries as there are reads.
+func (r *ring) submit(s submission) error {
+	r.submitting.Lock()
+	defer r.submitting.Unlock()
+	tail := *r.sqTail
+	r.submissions[tail&r.sqMask] = s
+	r.sqArray[tail&r.sqMask] = tail & r.sqMask
+	atomic.StoreUint32(r.sqTail, tail+1)
+	for {
+		n, _, e := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), 1, 0, 0, 0, 0)
+		switch {
+		case e == unix.EINTR:
+		case e == 0 && n == 1, atomic.LoadUint32(r.sqHead) == tail+1:
+			return nil
+		default:
+			// The kernel looks at the tail only in this call, so the entry can be taken back.
+			atomic.StoreUint32(r.sqTail, tail)
+			if e == 0 {
+				e = unix.EAGAIN
+			}
+			if e == unix.EBUSY {
+				e = unix.EAGAIN
+			}
+			return e
+		}
+	}
+}
+
+// Close ends the ring. No read may be running.
+func (r *ring) Close() error {
+	r.event.Close()
+	<-r.reaped
+	r.unmap()
+	return nil
+}
+
+func (r *ring) unmap() {
+	for _, m := range [][]byte{r.rings, r.slots} {
+		if m != nil {
+			_ = unix.Munmap(m)
+		}
+	}
+	unix.Close(r.fd)
+}
