@@ -51,6 +51,7 @@ type metadata struct {
 	room     [MaxObject/ObjectUnit + 1]uintptr // slabs with room, by object size
 	bytes    uintptr                           // in slabs with memory
 	keep     bool                              // empty slabs stay
+	kept     bool                              // since FreeEmptySlabs
 }
 
 func slabAt(addr uintptr) *slab   { return (*slab)(vm.Pointer(addr)) }
@@ -133,16 +134,17 @@ func (p *Heap) freeSlab(s *slab) {
 }
 
 // KeepSlabs calls drain, and makes empty slabs stay meanwhile. It is for a drain after which the
-// caches fill again at once. Scavenging is held.
+// caches fill again at once. The next tick frees those that are still empty. Scavenging is held.
 func (p *Heap) KeepSlabs(drain func()) {
 	keep := func(keep bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.metadata.keep = keep
+		p.metadata.keep, p.metadata.kept = keep, true
 	}
 	keep(true)
 	defer keep(false)
 	drain()
+	p.Wake()
 }
 
 // FreeEmptySlabs frees the empty slabs that dropObject kept, unless KeepSlabs makes them stay.
@@ -152,6 +154,7 @@ func (p *Heap) FreeEmptySlabs() {
 	if p.metadata.keep {
 		return
 	}
+	p.metadata.kept = false
 	for _, at := range p.metadata.room {
 		for at != 0 {
 			s := slabAt(at)

@@ -121,10 +121,10 @@ func TestTrimLeavesNoEmptySlab(t *testing.T) {
 	}
 }
 
-// Slabs that become empty while slabs are kept serve the next objects, and FreeEmptySlabs frees
-// them afterwards.
+// Slabs that become empty while slabs are kept serve the next objects. FreeEmptySlabs frees them
+// afterwards, and so does the next tick.
 func TestKeepSlabs(t *testing.T) {
-	h := newHeap(t, Options{})
+	h := newHeap(t, Options{Decay: never})
 	fill := func() (all []uintptr) {
 		for range 4 * SlabBytes / 1024 {
 			at, err := h.pages.AllocObject(1024)
@@ -154,7 +154,21 @@ func TestKeepSlabs(t *testing.T) {
 		}
 		full = fill()
 	}
-	for _, at := range full {
-		h.pages.FreeObject(at, 1024)
+	h.pages.Alarm.Stop()
+	h.pages.KeepSlabs(func() {
+		for _, at := range full {
+			h.pages.FreeObject(at, 1024)
+		}
+	})
+	if !h.pages.Alarm.Set() {
+		t.Error("no tick follows")
+	}
+	for _, tick := range []bool{false, true} {
+		if tick {
+			h.pages.PurgeUnused()
+		}
+		if now := h.pages.Figures().Metadata; (now == held) == tick {
+			t.Errorf("a tick: %v: %d bytes of %d are left", tick, now, held)
+		}
 	}
 }

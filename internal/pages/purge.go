@@ -222,12 +222,15 @@ func (p *Heap) WakeAgain() {
 }
 
 // PurgeUnused is the page heap's part of a tick. It purges leastDirty pages, the low-water mark
-// since the last tick, and lowers the watermark. It reports whether another tick is needed.
-// Scavenging is held.
+// since the last tick, frees the slabs that KeepSlabs has kept, and lowers the watermark. It
+// reports whether another tick is needed. Scavenging is held.
 func (p *Heap) PurgeUnused() (more bool) {
 	p.mu.Lock()
-	unused, dirty := p.leastDirty, p.dirty
+	unused, dirty, kept := p.leastDirty, p.dirty, p.metadata.kept
 	p.mu.Unlock()
+	if kept {
+		p.FreeEmptySlabs()
+	}
 	p.Purge(unused)
 	p.mu.Lock()
 	defer p.mu.Unlock()
