@@ -75,6 +75,50 @@ func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 	}
 }
 
+// Each kind of slow call flushes its processor's cache after ask.
+func TestSlowCallsFlushStaleCaches(t *testing.T) {
+	const large = minKeptBytes // a second one finds no room in the cache
+	for name, call := range map[string]func(p *processor, live [][]byte){
+		"Alloc of a small block": func(p *processor, _ [][]byte) { allocOn(t, p, 300, 8, false) },
+		"Free of a small block": func(p *processor, live [][]byte) {
+			for _, b := range live[1:] {
+				p.Free(b)
+			}
+		},
+		"Alloc of a large block": func(p *processor, _ [][]byte) { allocOn(t, p, large, 8, false) },
+		"Free of a large block":  func(p *processor, live [][]byte) { p.Free(live[0]) },
+	} {
+		h := newHeap(t, Options{})
+		all := newProcessors(h, 2)
+		p := all[0]
+		p.Free(allocOn(t, p, 100, 8, false))
+		live := [][]byte{allocOn(t, p, large, 8, false)}
+		for range 3 * batch {
+			live = append(live, allocOn(t, p, 64, 8, false))
+		}
+		p.Free(allocOn(t, p, large, 8, false))
+		if p.kept().Blocks != 1 {
+			t.Fatal("no run is kept")
+		}
+		all[1].slow(func() { h.caches.ask() })
+		if name == "Alloc of a large block" {
+			allocOn(t, p, large, 8, false) // takes the kept run
+		}
+		if !h.caches.isStale(p.cache()) {
+			t.Fatalf("%s: the cache is not stale", name)
+		}
+		if call(p, live); h.caches.isStale(p.cache()) {
+			t.Errorf("%s: the cache is still stale", name)
+		}
+		for _, c := range h.Stats().Classes {
+			if c.Size == 112 && c.Cached > 0 {
+				t.Errorf("%s: %d blocks of %d bytes are left in caches", name, c.Cached, c.Size)
+			}
+		}
+		p.Close()
+	}
+}
+
 // A slow call flushes its processor's cache after ask, unless another goroutine drains or counts.
 func TestStaleCacheIsFlushed(t *testing.T) {
 	h := newHeap(t, Options{})

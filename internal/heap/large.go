@@ -51,10 +51,13 @@ func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 	return b, err
 }
 
-// takeRun takes a block from the processor's cache, or returns nil.
+// takeRun takes a block from the processor's cache, or returns nil. If a cache has none and is
+// stale, takeRun renews it.
 func (h *Heap) takeRun(r *request) (p unsafe.Pointer) {
+	stale := false
 	slot := h.caches.enter()
 	if c := h.caches.Value(slot); c != nil { // it is nil in the zero Heap
+		stale = c != &noCache && h.caches.isStale(c)
 		if s := c.runs.find(uintptr(r.size), uintptr(r.align)); s != nil {
 			if r.counts {
 				r.due = c.due(r.size)
@@ -63,6 +66,9 @@ func (h *Heap) takeRun(r *request) (p unsafe.Pointer) {
 		}
 	}
 	h.caches.Leave(slot)
+	if p == nil && stale {
+		h.caches.renew(slot)
+	}
 	return p
 }
 
@@ -147,9 +153,10 @@ func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	}
 	evicted := c.runs.evict(s.Pages())
 	kept = c.runs.hasRoom(s.Pages()) && c.runs.keepLive(s, addr, uintptr(len(b)))
+	stale := h.caches.isStale(c)
 	h.caches.Leave(slot)
-	if c == &noCache {
-		h.caches.add(slot)
+	if stale {
+		h.caches.renew(slot)
 	}
 	h.pages.FreeRuns(evicted)
 	return kept
