@@ -87,7 +87,7 @@ func (h *Heap) grown() {
 // relieve gives memory back and raises the watermark. If it asks other processors to flush their
 // caches, a later call does the rest. It is a no-op if too few slow calls have passed since the
 // last relief, or if another goroutine holds Scavenging. Until the watermark is raised it stays
-// passed, and each growth calls relieve.
+// passed, and each growth calls relieve. A tick also ends a relief.
 func (h *Heap) relieve() {
 	if !h.pages.Scavenging.TryLock() {
 		return
@@ -98,7 +98,7 @@ func (h *Heap) relieve() {
 		wait = askCalls
 	}
 	calls := h.slowCalls()
-	if h.pages.Closed.Load() || calls-h.relieved < wait {
+	if calls-h.relieved < wait {
 		return
 	}
 	h.relieved = calls

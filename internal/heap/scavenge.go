@@ -30,6 +30,7 @@ func (h *Heap) tick() {
 	h.pages.Alarm.Stop()
 	h.ticks++
 	h.mostLive -= h.mostLive / pages.StepShare
+	h.asked = false // PurgeUnused sets a watermark that is not passed, which ends a relief
 	busy := h.small.Tick()
 	cached := h.caches.exist() || h.small.LimboBytes() > 0
 	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.count().cachesHoldMuch(tickHoard)) {
