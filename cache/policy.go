@@ -4,9 +4,9 @@
 //	               |                                              |     |        |
 //	               | 0 or 1 hit                            0 hits |     +--------+
 //	               v                                              v     1 or more hits, one less
-//	            evicted, leaves a ghost                        evicted
+//	            evicted, leaves a ghost                        evicted, leaves a main ghost
 //	               |
-//	               +-- the key is set again --> main queue, at most 1 of 4 new keys
+//	               +-- the key is set again --> main queue, at most 1 of 4 to 8 new keys
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
@@ -17,16 +17,19 @@
 // more keys than there is room for finds the first of them again, and not the last.
 //
 // The limit for ghosts keeps items in main long enough to be hit. Without it, each key of such a
-// loop would replace one that is about to be read.
+// loop would replace one that is about to be read. Then main ghosts return more often than others
+// do. The more often, the fewer ghosts go to main. A main ghost does not go there itself.
 //
 // Hits are compared a byte. An item's weight is half the binary logarithm of its size divided by
 // the mean size of new items. It is added to the hits that the item needs. The weight of a light
 // item is negative. Such an item has one hit for each unit below 0 when it goes to main.
 //
-// A ghost is 12 bits of the hash of a key that was evicted from the small queue. The ghost queue is
-// spread over the buckets of the index. Each bucket has up to five ghosts, in its note:
+// A ghost is 11 bits of the hash of a key that was evicted, and a bit that is set in main ghosts.
+// The ghost queue is spread over the buckets of the index. Each bucket has up to five ghosts, in its
+// note:
 //
 //	note           | old 4 bits | ghost 12 bits | ... five in all, the newest last |
+//	ghost          | hash 11 bits | main |
 //
 // The buckets have room for more ghosts if items are large. A hand passes over the buckets. It
 // forgets the ghosts that it has passed before, which are the old ones. So the number of ghosts is
@@ -64,12 +67,14 @@ const (
 	patience       = 8  // rounds before items need more hits to stay
 
 	ghostBits    = 12
+	mainGhost    = 1 // a bit of a ghost
 	maxGhosts    = 5 // of a bucket
 	ghostPercent = 120
 	ghostShift   = maxGhosts * ghostBits // of the count of old ghosts
 	allGhosts    = 1<<ghostShift - 1
 
-	ghostPrice = 4   // new keys for each ghost that goes to main
+	ghostPrice = 4   // new keys for each ghost that goes to main, at least
+	mostPrice  = 8   // and at most
 	mostCredit = 200 // new keys
 
 	keptRank = 1 << (hitsBits + 1)
@@ -79,12 +84,28 @@ const (
 
 // A policy is the state of a shard's policy. The lock of the shard guards it.
 type policy struct {
-	credit   int    // new keys, minus ghostPrice for each ghost that went to main; up to mostCredit
+	credit   int    // new keys, minus the price of each ghost that went to main; up to mostCredit
 	items    uint64 // new items, older ones counted less
 	sum      uint64 // of their sizes
 	mean     uint64 // of their sizes, when items was a power of two
 	hand     uint32 // the next bucket whose ghosts age
 	progress int    // of the hand on its way to the next bucket
+	small    recent
+	main     recent
+}
+
+// recent has the latest evictions from a queue, and how many of their ghosts have returned.
+type recent struct{ evicted, returned int }
+
+// share returns the share of ghosts that have returned. It adds a hundredth, so that few returns
+// mean nothing.
+func (q recent) share() float64 { return float64(q.returned)/float64(max(q.evicted, 1)) + .01 }
+
+// price returns the new keys for each ghost that goes to main. It is in proportion to how much more
+// often main ghosts return than others.
+func (p *policy) price() int {
+	price := ghostPrice * p.main.share() / p.small.share()
+	return int(min(max(price, ghostPrice), mostPrice))
 }
 
 // A rule says which items stay when a segment is emptied.
@@ -118,8 +139,8 @@ func (s *shard) admit(w *write, old pinned, size int) (main bool, hits int) {
 	p.credit = min(p.credit+1, mostCredit)
 	switch {
 	case (s.available()-s.begun)*100 > s.limit*roomPercent:
-	case p.credit >= ghostPrice && s.remembers(w.h):
-		p.credit -= ghostPrice
+	case s.recall(w.h) && p.credit >= p.price():
+		p.credit -= p.price()
 	default:
 		return false, 0
 	}
@@ -259,9 +280,19 @@ func (s *shard) stays(r rule, w slot, size int) (main bool, hits int, ok bool) {
 
 // evicted notes that the item of slot w was evicted. h is the hash of its key.
 func (s *shard) evicted(w slot, h uint64) {
-	if !w.main() {
-		s.remember(h)
+	p := &s.policy
+	if w.main() {
+		p.main.evicted++
+	} else {
+		p.small.evicted++
 	}
+	if p.main.evicted+p.small.evicted > s.index.Len() { // older evictions count less
+		for _, q := range []*recent{&p.main, &p.small} {
+			q.evicted, q.returned = q.evicted/2, q.returned/2
+		}
+	}
+	s.addGhost(h, w.main())
+	s.ageGhosts()
 }
 
 // worst returns the slot to evict from a full bucket: one with the fewest hits, and not of a kept
@@ -289,19 +320,19 @@ func warmth(w slot) int {
 }
 
 // ghostOf returns the ghost of a key with hash h. It is never 0.
-func ghostOf(h uint64) uint64 { return max(h>>(64-ghostBits), 1) }
-
-// remember adds the ghost of a key with hash h, and moves the hand.
-func (s *shard) remember(h uint64) {
-	s.addGhost(h)
-	s.ageGhosts()
+func ghostOf(h uint64, main bool) uint64 {
+	ghost := max(h>>(64-ghostBits)&^mainGhost, 1<<1)
+	if main {
+		ghost |= mainGhost
+	}
+	return ghost
 }
 
 // addGhost adds the ghost of a key with hash h. The oldest ghost of the bucket makes room.
-func (s *shard) addGhost(h uint64) {
+func (s *shard) addGhost(h uint64, main bool) {
 	b := s.index.First(tagOf(h))
 	old := min(b.Note>>ghostShift, maxGhosts-1)
-	b.Note = old<<ghostShift | (b.Note<<ghostBits|ghostOf(h))&allGhosts
+	b.Note = old<<ghostShift | (b.Note<<ghostBits|ghostOf(h, main))&allGhosts
 }
 
 // ageGhosts moves the hand, unless the buckets have room for fewer ghosts than it leaves. A ghost
@@ -332,10 +363,16 @@ func aged(note uint64) uint64 {
 	return uint64(left)<<ghostShift | ghosts&(1<<(left*ghostBits)-1)
 }
 
-// remembers reports whether the ghost of a key with hash h is there.
-func (s *shard) remembers(h uint64) bool {
+// recall counts the return of the latest ghost of a key with hash h. It reports whether there is
+// one, and it is no main ghost.
+func (s *shard) recall(h uint64) bool {
 	for g := s.index.First(tagOf(h)).Note & allGhosts; g != 0; g >>= ghostBits {
-		if g&(1<<ghostBits-1) == ghostOf(h) {
+		switch g & (1<<ghostBits - 1) {
+		case ghostOf(h, true):
+			s.policy.main.returned++
+			return false
+		case ghostOf(h, false):
+			s.policy.small.returned++
 			return true
 		}
 	}

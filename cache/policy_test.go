@@ -3,6 +3,7 @@ package cache
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"testing"
 )
 
@@ -32,6 +33,17 @@ func loop(first, n, times, size int) (all []request) {
 	return all
 }
 
+// zigzag reads the keys from 0 on, n of them, forward and back, the given number of times.
+func zigzag(n, times, size int) (all []request) {
+	for range times {
+		there := loop(0, n, 1, size)
+		all = append(all, there...)
+		slices.Reverse(there)
+		all = append(all, there...)
+	}
+	return all
+}
+
 // mixed takes requests of all traces in turn, until the first one ends.
 func mixed(traces ...[]request) (all []request) {
 	for i := 0; ; i++ {
@@ -55,12 +67,13 @@ func TestPolicy(t *testing.T) {
 		least, most   float64 // hits a request of trace
 	}{
 		{"a loop over half of what fits", nil, loop(0, keys/2, 10, 100), Hits, .89, .9},
-		{"a loop over one and a half times of what fits keeps a part", nil, loop(0, keys*3/2, 20, 100), Hits, .4, .6},
+		{"a loop over one and a half times of what fits keeps a part", nil, loop(0, keys*3/2, 20, 100), Hits, .46, .6},
 		{"a loop over three times of what fits keeps a part", nil, loop(0, 3*keys, 20, 100), Hits, .2, .3},
 		{"so does one over large values", nil, loop(0, 400, 20, 4000), Hits, .25, .5},
+		{"a zigzag over twice of what fits keeps a part", nil, zigzag(2*keys, 40, 100), Hits, .4, .5},
 		{"keys that are read often survive a scan", nil,
 			mixed(loop(0, keys/4, 10, 100), loop(1e6, 10*keys, 1, 100)), Hits, .4, .45},
-		{"a loop that fits after another one", loop(1e6, keys*3/4, 20, 100), loop(0, keys*3/4, 20, 100), Hits, .75, .95},
+		{"a loop that fits after another one", loop(1e6, keys*3/4, 20, 100), loop(0, keys*3/4, 20, 100), Hits, .72, .95},
 		{"a loop that does not fit after another one", loop(1e6, 2*keys, 20, 100), loop(0, keys/2, 20, 100), Hits, .7, .95},
 		{"of two loops, the one of small values", nil,
 			mixed(loop(0, keys/4, 40, 50), loop(1e6, keys/4, 40, 1000)), Hits, .5, .75},
@@ -123,6 +136,26 @@ func TestWeight(t *testing.T) {
 	} {
 		if got := p.weight(size); got != want {
 			t.Errorf("size %d: %d, want %d", size, got, want)
+		}
+	}
+}
+
+// TestPrice: main ghosts that return more often than others raise the price of ghosts.
+func TestPrice(t *testing.T) {
+	for _, tt := range []struct {
+		small, main recent
+		want        int
+	}{
+		{recent{}, recent{}, ghostPrice},
+		{recent{1000, 100}, recent{100, 10}, ghostPrice},
+		{recent{1000, 100}, recent{100, 0}, ghostPrice},
+		{recent{1000, 190}, recent{100, 39}, 2 * ghostPrice},
+		{recent{1000, 0}, recent{100, 1}, 2 * ghostPrice},
+		{recent{1000, 0}, recent{100, 100}, mostPrice},
+	} {
+		p := policy{small: tt.small, main: tt.main}
+		if got := p.price(); got != tt.want {
+			t.Errorf("%v, %v: %d, want %d", tt.small, tt.main, got, tt.want)
 		}
 	}
 }

@@ -111,11 +111,11 @@ func TestGhostsOfASplit(t *testing.T) {
 		}
 		n := ix.Buckets()
 		goes, stays := uint64(n)|1<<60, uint64(n&^(1<<(bits.Len32(n)-1)))|1<<61
-		s.addGhost(goes)
-		s.addGhost(stays)
+		s.addGhost(goes, false)
+		s.addGhost(stays, false)
 		ix.Split()
-		if !s.remembers(goes) || !s.remembers(stays) {
-			t.Fatalf("forgotten with bucket %d: %t, %t", n, !s.remembers(goes), !s.remembers(stays))
+		if !s.recall(goes) || !s.recall(stays) {
+			t.Fatalf("forgotten with bucket %d: %t, %t", n, !s.recall(goes), !s.recall(stays))
 		}
 	}
 }
