@@ -15,6 +15,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"syscall"
 )
 
 // MapFile maps the first size bytes of f as shared memory. Writes reach the file at
@@ -72,18 +73,25 @@ func ExtendFile(f *os.File, from, to int64) error {
 }
 
 // AllocateFile is ExtendFile, but writes nothing: where the file system cannot allocate space, it
-// only makes f longer, and a later write may find a full disk.
+// only makes f longer, and a later write may find a full disk. It fails early if the disk has too
+// little room, before the system takes all that there is.
 func AllocateFile(f *os.File, from, to int64) error {
 	return extendFile(f, from, to, func(f *os.File, from, to int64) error {
-		err := allocateFile(f, from, to)
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
 		info, err := f.Stat()
-		if err != nil || info.Size() >= to {
+		if err != nil {
 			return err
 		}
-		return f.Truncate(to)
+		if to > info.Size() && !hasSpace(f, to-info.Size()) {
+			return syscall.ENOSPC
+		}
+		err = allocateFile(f, from, to)
+		if errors.Is(err, errors.ErrUnsupported) && to > info.Size() {
+			err = f.Truncate(to)
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = nil
+		}
+		return err
 	})
 }
 

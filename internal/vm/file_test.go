@@ -253,7 +253,7 @@ func TestExtendFileBeyondTheDisk(t *testing.T) {
 	if hasSpace(f, 1<<50) {
 		t.Skip("a disk of a PiB, or one that does not tell")
 	}
-	for _, err := range []error{ExtendFile(f, 100, 1<<50), writeZeros(f, 100, 100, 1<<50)} {
+	for _, err := range []error{ExtendFile(f, 100, 1<<50), AllocateFile(f, 100, 1<<50), writeZeros(f, 100, 100, 1<<50)} {
 		if err == nil {
 			t.Error("the disk has a PiB less than that")
 		}

@@ -1,0 +1,449 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+func keyOf(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
+
+// fill sets keys from first on, with values of n bytes, until the ring has opened count regions. It
+// returns the key after the last.
+func (x *index) fill(t testing.TB, first, count, n int) (next int) {
+	t.Helper()
+	for until := x.s.opened.Load() + uint64(count); x.s.opened.Load() < until || x.s.open == nil; first++ {
+		if !x.set(keyOf(first), valueOf(keyOf(first), 1, n), Meta{Version: 1}) {
+			x.settle()
+			first--
+		}
+		if x.s.off.Load() != nil {
+			return first
+		}
+	}
+	return first
+}
+
+// check reads the keys below next. Each value must be the right one, or there must be none. It
+// returns the number of hits, and the errors by kind.
+func (x *index) check(t testing.TB, next int) (hits int, errs map[error]int) {
+	t.Helper()
+	errs = map[error]int{}
+	for i := range next {
+		v, m, ok, err := x.get(keyOf(i))
+		if errors.Is(err, freehold.ErrOutOfMemory) {
+			err = freehold.ErrOutOfMemory
+		}
+		switch {
+		case err != nil:
+			errs[err]++
+		case ok:
+			hits++
+			if !bytes.Equal(v, valueOf(keyOf(i), 1, len(v))) || len(v) < len(keyOf(i)) || m != (Meta{Version: 1}) {
+				t.Errorf("key %d has a wrong value", i)
+			}
+		}
+	}
+	return hits, errs
+}
+
+// A disk that fails makes misses, which are counted, and never a wrong value. One that goes on to fail
+// is turned off, with one line in the log, and leaves no index.
+func TestFaults(t *testing.T) {
+	eio := func([]byte, int64) (int, error) { return 0, syscall.EIO }
+	for _, test := range []struct {
+		name string
+		wrap func(*Store)
+		off  error // that ends the use of the disk
+		want func(Stats) bool
+	}{
+		{"a write fails", func(s *Store) { s.writeAt = eio }, syscall.EIO, func(st Stats) bool { return st.WriteErrors == 1 }},
+		{"a full disk", func(s *Store) {
+			s.writeAt = func(b []byte, _ int64) (int, error) { return len(b) / 2, syscall.ENOSPC }
+		}, syscall.ENOSPC, func(st Stats) bool { return st.WriteErrors == 1 }},
+		{"reads fail", func(s *Store) { s.readAt = eio }, syscall.EIO, func(st Stats) bool { return st.ReadErrors >= maxReadErrors }},
+		{"seven reads fail", func(s *Store) {
+			var n atomic.Int32
+			read := s.readAt
+			s.readAt = func(b []byte, off int64) (int, error) {
+				if n.Add(1) < maxReadErrors {
+					return 0, syscall.EIO
+				}
+				return read(b, off)
+			}
+		}, nil, func(st Stats) bool { return st.ReadErrors == maxReadErrors-1 }},
+		{"short reads", func(s *Store) {
+			s.readAt = func(b []byte, off int64) (int, error) { return s.file.ReadAt(b[:len(b)/2], off) }
+		}, io.ErrUnexpectedEOF, func(st Stats) bool { return st.ReadErrors >= maxReadErrors }},
+		{"a truncated file", func(s *Store) {
+			write := s.writeAt
+			s.writeAt = func(b []byte, off int64) (int, error) {
+				n, err := write(b, off)
+				return n, errors.Join(err, s.file.Truncate(headerBytes))
+			}
+		}, io.ErrUnexpectedEOF, func(st Stats) bool { return st.ReadErrors >= maxReadErrors }},
+		{"torn writes", func(s *Store) {
+			write := s.writeAt
+			s.writeAt = func(b []byte, off int64) (int, error) { // the second half is an older lap's
+				if _, err := write(b[:len(b)/2], off); err != nil {
+					return 0, err
+				}
+				return len(b), nil
+			}
+		}, nil, func(st Stats) bool { return st.Damaged > 0 && st.Lost > 0 }},
+		{"lost writes", func(s *Store) { // as of a disk that forgets what it had in its memory
+			write, n := s.writeAt, 0
+			s.writeAt = func(b []byte, off int64) (int, error) {
+				if n++; n%8 == 7 {
+					return len(b), nil
+				}
+				return write(b, off)
+			}
+		}, nil, func(st Stats) bool { return st.Damaged > 0 && st.Lost > 0 }},
+		{"writes to another place", func(s *Store) {
+			write, n := s.writeAt, 0
+			s.writeAt = func(b []byte, off int64) (int, error) {
+				if n++; n%8 == 7 {
+					off = headerBytes + (off-headerBytes+testRegion)%(16*testRegion)
+				}
+				return write(b, off)
+			}
+		}, nil, func(st Stats) bool { return st.Damaged > 0 && st.Lost > 0 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			o := small(t, 16)
+			o.wrap, o.Logger = test.wrap, slog.New(slog.NewTextHandler(&log, nil))
+			x, _ := open(t, o)
+			next := x.fill(t, 0, 40, 500)
+			for range 2 { // what failed once fails again
+				x.check(t, next)
+			}
+			st := x.s.Stats()
+			if !errors.Is(st.Off, test.off) || !test.want(st) {
+				t.Errorf("%+v, want it off by %v", st, test.off)
+			}
+			lines := 0
+			if test.off != nil {
+				lines = 1
+				if hits, errs := x.check(t, next); hits > 0 || len(errs) > 0 && errs[ErrOff] == 0 {
+					t.Errorf("%d hits and the errors %v of a store that is off", hits, errs)
+				}
+				if x.set(keyOf(0), nil, Meta{}) {
+					t.Error("Append takes a record when the store is off")
+				}
+			}
+			if strings.Count(log.String(), "\n") != lines || lines > 0 && !strings.Contains(log.String(), o.Dir) {
+				t.Errorf("the log has %q, want %d lines", log.String(), lines)
+			}
+			filetest.Must(t, x.s.Close(x.save))
+			if y, warm := open(t, o); warm == (test.off != nil) {
+				t.Errorf("warm: %v", warm)
+			} else if warm {
+				y.check(t, next)
+			}
+		})
+	}
+}
+
+// A changed byte of a record damages this record and no other. A changed byte of a table loses the
+// region when it is reclaimed. All other bytes mean nothing.
+func TestFlips(t *testing.T) {
+	o := small(t, 8)
+	x, _ := open(t, o)
+	next := x.fill(t, 0, 20, 300)
+	x.settle()
+	file, err := os.ReadFile(x.s.file.Name())
+	filetest.Must(t, err)
+	type record struct {
+		key      int
+		from, to int64
+	}
+	regions := map[uint64][]record{} // those that are written, by sequence number
+	for i := range next {
+		if sl, ok := x.at[x.hash(keyOf(i))]; ok && x.s.Life(sl.at) < x.s.opened.Load() {
+			from := int64(sl.at) * UnitBytes
+			to := from + int64(HeadBytes+len(keyOf(i))+len(valueOf(keyOf(i), 1, 300)))
+			regions[x.s.Life(sl.at)] = append(regions[x.s.Life(sl.at)], record{i, from, to})
+		}
+	}
+	if len(regions) < 3 {
+		t.Fatalf("%d regions are on the disk", len(regions))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for seq, records := range regions {
+		if testing.Short() && seq%3 != 0 {
+			continue
+		}
+		first := x.s.offset(x.s.index(seq))
+		table := first + testRegion - int64(footBytes+len(records)*entryBytes)
+		for off := first; off < first+testRegion; off++ {
+			write := func(b byte) { freehold.Must(x.s.file.WriteAt([]byte{b}, off)) }
+			write(file[off] ^ 1<<r.IntN(8))
+			for _, rec := range records {
+				var want error
+				if off >= rec.from && off < rec.to {
+					want = ErrDamaged
+				}
+				v, _, ok, err := x.get(keyOf(rec.key))
+				if !ok || err != want || err == nil && !bytes.Equal(v, valueOf(keyOf(rec.key), 1, 300)) {
+					t.Fatalf("byte %d, and the record from %d to %d: %v, want %v", off, rec.from, rec.to, err, want)
+				}
+			}
+			if good := x.s.readTable(seq); good != (off < table) {
+				t.Fatalf("byte %d, and the table from %d on: good %v", off, table, good)
+			}
+			write(file[off])
+		}
+	}
+}
+
+// A region is overwritten between any two steps of a read. The read finds the old record or says that
+// it is overwritten, even if the new record at the place has the same key and size.
+func TestOverwrittenWhileRead(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		read func(s *Store, b []byte, off int64, overwrite func()) (int, error)
+		want error
+	}{
+		{"before", func(s *Store, b []byte, off int64, overwrite func()) (int, error) {
+			overwrite()
+			return s.file.ReadAt(b, off)
+		}, ErrOverwritten},
+		{"between two pages", func(s *Store, b []byte, off int64, overwrite func()) (int, error) {
+			n, err := s.file.ReadAt(b[:len(b)/2], off)
+			overwrite()
+			m, err2 := s.file.ReadAt(b[n:], off+int64(n))
+			return n + m, errors.Join(err, err2)
+		}, ErrOverwritten},
+		{"after", func(s *Store, b []byte, off int64, overwrite func()) (int, error) {
+			n, err := s.file.ReadAt(b, off)
+			overwrite()
+			return n, err
+		}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var during func()
+			o := small(t, 8)
+			o.wrap = func(s *Store) {
+				s.readAt = func(b []byte, off int64) (int, error) {
+					if f := during; f != nil {
+						during = nil
+						return test.read(s, b, off, f)
+					}
+					return s.file.ReadAt(b, off)
+				}
+			}
+			x, _ := open(t, o)
+			key := []byte("key")
+			put := func(version uint64) Place {
+				if !x.set(key, valueOf(key, version, 3000), Meta{Version: version}) {
+					t.Fatal("no room")
+				}
+				x.settle()
+				return x.at[x.hash(key)].at
+			}
+			at := put(0)
+			life := x.s.Life(at)
+			put(1)
+			during = func() {
+				for version := uint64(2); put(version) != at; version++ {
+				}
+				put(1) // so that the region is written
+			}
+			v, m, err := x.s.Read(nil, at, Size(len(key), len(valueOf(key, 0, 3000))), key)
+			if during != nil || err != test.want || x.s.Life(at) == life {
+				t.Fatalf("%v, want %v", err, test.want)
+			}
+			if err == nil && (m.Version != 0 || !bytes.Equal(v, valueOf(key, 0, 3000))) {
+				t.Error("a wrong value")
+			}
+			if st := x.s.Stats(); st.Damaged > 0 {
+				t.Errorf("%d damaged records", st.Damaged)
+			}
+		})
+	}
+}
+
+// Append never waits for the disk: with all buffers full it drops records. What is in a buffer can be
+// read before it is written.
+func TestAppendNeverWaits(t *testing.T) {
+	written := make(chan struct{})
+	o := small(t, 16)
+	o.wrap = func(s *Store) {
+		write := s.writeAt
+		s.writeAt = func(b []byte, off int64) (int, error) {
+			<-written
+			return write(b, off)
+		}
+	}
+	x, _ := open(t, o)
+	n := 0
+	for x.set(keyOf(n), valueOf(keyOf(n), 1, 500), Meta{Version: 1}) {
+		n++
+	}
+	if hits, errs := x.check(t, n); hits != n || len(errs) > 0 || n < numBuffers*testRegion/700 {
+		t.Errorf("%d hits of %d, errors %v", hits, n, errs)
+	}
+	if st := x.s.Stats(); st.Buffered != uint64(n) || st.NoBuffer != 1 || st.Appended != uint64(n) || st.WrittenBytes != 0 {
+		t.Errorf("%+v", st)
+	}
+	close(written)
+	x.settle()
+	if hits, _ := x.check(t, n); hits != n || !x.set(keyOf(n), nil, Meta{}) {
+		t.Errorf("%d hits of %d after the writes", hits, n)
+	}
+}
+
+// Reclaiming writes again the records of the highest worth, in at most half of a region, and reads no
+// more than the table if nothing is worth it.
+func TestReclaim(t *testing.T) {
+	var read atomic.Int64
+	o := small(t, 8)
+	o.region, o.MaxBytes = 64<<10, headerBytes+8*64<<10
+	o.wrap = func(s *Store) {
+		s.readAt = func(b []byte, off int64) (int, error) {
+			read.Add(int64(len(b)))
+			return s.file.ReadAt(b, off)
+		}
+	}
+	x, _ := open(t, o)
+	worth := func(key int) int { return key % 5 } // 4 counts as 3, the highest
+	for key := 0; x.s.Stats().Reclaimed == 0; key++ {
+		if !x.set(keyOf(key), valueOf(keyOf(key), 1, 1000), Meta{Version: 1}) {
+			t.Fatal("no room")
+		}
+		x.mu.Lock()
+		sl := x.at[x.hash(keyOf(key))]
+		sl.hits = worth(key)
+		x.at[x.hash(keyOf(key))] = sl
+		x.mu.Unlock()
+		x.settle()
+	}
+	st := x.s.Stats()
+	if st.AgainBytes == 0 || st.AgainBytes > 32<<10 || st.AgainBytes < 30<<10 {
+		t.Errorf("%d bytes were written again, want about 32 KiB", st.AgainBytes)
+	}
+	kept := [5]int{}
+	inRegion := int((64<<10 - footBytes) / (Size(5, len(valueOf(keyOf(0), 1, 1000))) + entryBytes))
+	for key := range inRegion {
+		if _, ok := x.at[x.hash(keyOf(key))]; ok {
+			kept[worth(key)]++
+		}
+	}
+	if kept[0] != 0 || kept[1] != 0 || kept[2] == 0 || kept[2] >= inRegion/5 || kept[3] < inRegion/5 || kept[4] < inRegion/5 {
+		t.Errorf("records of a region that stay, by worth: %v", kept)
+	}
+	clear(x.at)
+	read.Store(0)
+	before := x.s.Stats().Reclaimed
+	for key := 0; x.s.Stats().Reclaimed == before; key++ {
+		x.set(keyOf(key), valueOf(keyOf(key), 1, 1000), Meta{Version: 1})
+		x.settle()
+	}
+	if read.Load() > tailBytes {
+		t.Errorf("%d bytes were read to empty a region", read.Load())
+	}
+}
+
+// Open refuses what is not its own, changes nothing, and keeps nothing open.
+func TestOpenRefuses(t *testing.T) {
+	foreign := []byte("somebody's notes")
+	for _, test := range []struct {
+		name    string
+		prepare func(t *testing.T, path string, o *Options)
+		want    string
+	}{
+		{"a foreign file", func(t *testing.T, path string, _ *Options) {
+			filetest.Must(t, os.WriteFile(path, foreign, 0o600))
+		}, `it is not the file of a disk tier: it begins with "somebody's notes"`},
+		{"a symbolic link", func(t *testing.T, path string, o *Options) {
+			if err := os.Symlink(filepath.Join(o.Dir, "target"), path); err != nil {
+				t.Skip(err)
+			}
+		}, "is no regular file"},
+		{"a directory", func(t *testing.T, path string, _ *Options) {
+			filetest.Must(t, os.Mkdir(path, 0o700))
+		}, "is no regular file"},
+		{"a missing directory", func(_ *testing.T, _ string, o *Options) { o.Dir = filepath.Join(o.Dir, "missing") }, "missing"},
+		{"another store", func(t *testing.T, _ string, o *Options) {
+			if runtime.GOARCH == "wasm" {
+				t.Skip("a system without locks")
+			}
+			open(t, *o)
+		}, "another cache has it open"},
+		{"too small", func(_ *testing.T, _ string, o *Options) { o.MaxBytes = 8*testRegion - 1 }, "32767 bytes, want 32768 to"},
+		{"too large", func(_ *testing.T, _ string, o *Options) { o.MaxBytes = MaxBytes + 1 }, "want 32768 to 274877906944"},
+		{"a disk without room", func(t *testing.T, _ string, o *Options) {
+			if runtime.GOOS != "linux" {
+				t.Skip("a system that may not allocate")
+			}
+			o.MaxBytes, o.region = MaxBytes, regionBytes
+		}, syscall.ENOSPC.Error()},
+		{"an index that stays", func(t *testing.T, path string, _ *Options) {
+			filetest.Must(t, os.MkdirAll(filepath.Join(path+".index", "file"), 0o700))
+		}, ".index"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := small(t, 16)
+			o.Owner = newIndex()
+			path := filepath.Join(o.Dir, fileName)
+			test.prepare(t, path, &o)
+			before, _ := os.ReadFile(path)
+			s, _, err := Open(o)
+			if err == nil {
+				s.Close(nil)
+				t.Fatal("Open succeeds")
+			}
+			if !strings.HasPrefix(err.Error(), "freehold: ") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+			if after, _ := os.ReadFile(path); len(before) > 0 && !bytes.Equal(before, after) {
+				t.Error("the file is changed")
+			}
+		})
+	}
+}
+
+// Without memory Open fails, and frees what it has. A Read without memory is a miss.
+func TestNoMemory(t *testing.T) {
+	o := small(t, 16)
+	o.Owner = newIndex()
+	parent := o.Parent
+	for n := 0; ; n++ {
+		o.Parent = alloctest.FailAfter(parent, n)
+		s, _, err := Open(o)
+		if err != nil {
+			if !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+			continue
+		}
+		filetest.Must(t, s.Close(nil))
+		if n < numBuffers+1 {
+			t.Errorf("Open takes %d blocks", n)
+		}
+		o.Parent = alloctest.FailAfter(parent, n) // not one block more than Open takes
+		x, _ := open(t, o)
+		next := x.fill(t, 0, 4, 500)
+		x.settle()
+		if _, errs := x.check(t, next); errs[freehold.ErrOutOfMemory] == 0 || len(errs) != 1 || x.s.Stats().NoMemory == 0 || x.s.Stats().Off != nil {
+			t.Errorf("%v, %+v", errs, x.s.Stats())
+		}
+		return
+	}
+}

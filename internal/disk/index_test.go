@@ -1,0 +1,202 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+// stopped returns the options of a store with records that was closed, and the number of keys.
+func stopped(t testing.TB) (o Options, next int) {
+	o = small(t, 16)
+	x, _ := open(t, o)
+	next = x.fill(t, 0, 4, 500)
+	filetest.Must(t, x.s.Close(x.save))
+	return o, next
+}
+
+// An index with a changed or missing byte is not used, and no index is used twice.
+func TestIndexIsWhole(t *testing.T) {
+	o, next := stopped(t)
+	path := filepath.Join(o.Dir, fileName+".index")
+	whole := freehold.Must(os.ReadFile(path))
+	r := rand.New(rand.NewPCG(1, 2))
+	try := func(b []byte) (x *index, warm bool) {
+		filetest.Must(t, os.WriteFile(path, b, 0o600))
+		x, warm = open(t, o)
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Error("the index is there while the store is open: ", err)
+		}
+		if !warm && (len(x.at) > 0 || x.s.clean != x.s.regions) {
+			t.Errorf("a store that begins empty has %d records", len(x.at))
+		}
+		filetest.Must(t, x.s.Close(nil)) // as if the process had been killed
+		return x, warm
+	}
+	for i := range whole {
+		b := bytes.Clone(whole)
+		b[i] ^= 1 << r.IntN(8)
+		for _, b := range [][]byte{b, whole[:i]} {
+			s := &Store{geometry: geometry{testRegion, 16}}
+			if _, err := s.verifyIndex(bytes.NewReader(b), int64(len(b))); err == nil {
+				t.Errorf("byte %d of %d is changed or missing, and the index is good", i, len(whole))
+			}
+			if i%97 != 0 {
+				continue
+			}
+			if _, warm := try(b); warm {
+				t.Errorf("byte %d of %d is changed or missing, and the index is used", i, len(whole))
+			}
+		}
+	}
+	if _, warm := try(append(bytes.Clone(whole), 0)); warm {
+		t.Error("an index with a byte more is used")
+	}
+	x, warm := open(t, o)
+	if warm || len(x.at) > 0 {
+		t.Error("a store is warm without an index")
+	}
+	filetest.Must(t, x.s.Close(nil))
+	// The first numbers of the stores that began empty are behind those of this index.
+	if x, warm = try(whole); !warm || len(x.at) != next {
+		t.Errorf("warm %v with %d records of %d", warm, len(x.at), next)
+	}
+}
+
+// The index is not used if the owner refuses it, or the file has another size. None is written if the
+// owner cannot save it.
+func TestColdStarts(t *testing.T) {
+	refused := errors.New("refused")
+	for _, test := range []struct {
+		name string
+		stop func(x *index) error
+		open func(o *Options)
+	}{
+		{"a kill", func(x *index) error { return x.s.Close(nil) }, nil},
+		{"save fails", func(x *index) error {
+			if err := x.s.Close(func(io.Writer) error { return refused }); !errors.Is(err, refused) {
+				return errors.New("Close does not return the error of save")
+			}
+			return nil
+		}, nil},
+		{"load fails", nil, func(o *Options) { o.Load = func(io.Reader) error { return refused } }},
+		{"a larger file", nil, func(o *Options) { o.MaxBytes += testRegion }},
+		{"a smaller file", nil, func(o *Options) { o.MaxBytes -= testRegion }},
+		{"other regions", nil, func(o *Options) { o.region *= 2 }},
+		{"nothing changed", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := small(t, 16)
+			x, _ := open(t, o)
+			next := x.fill(t, 0, 4, 500)
+			stop := test.stop
+			if stop == nil {
+				stop = func(x *index) error { return x.s.Close(x.save) }
+			}
+			filetest.Must(t, stop(x))
+			if test.open != nil {
+				test.open(&o)
+			}
+			y, warm := open(t, o)
+			if want := test.stop == nil && test.open == nil; warm != want {
+				t.Fatalf("warm %v, want %v", warm, want)
+			}
+			if !warm {
+				y.at = x.at // as if the owner did not forget: places of the old store
+			}
+			for written := range 2 {
+				hits, errs := y.check(t, next)
+				if warm && hits != next || !warm && (hits > 0 || written == 0 && errs[ErrOverwritten] != next) {
+					t.Errorf("%d hits of %d records, errors %v", hits, next, errs)
+				}
+				if warm {
+					break
+				}
+				y.fill(t, next, 40, 500) // other keys at the same places
+			}
+			if info := freehold.Must(os.Stat(y.s.file.Name())); info.Size() != o.MaxBytes {
+				t.Errorf("the file has %d bytes, want %d", info.Size(), o.MaxBytes)
+			}
+		})
+	}
+}
+
+// What the store decodes may be anything.
+func FuzzIndex(f *testing.F) {
+	o, _ := stopped(f)
+	f.Add(freehold.Must(os.ReadFile(filepath.Join(o.Dir, fileName+".index"))))
+	f.Add([]byte(indexHead))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := &Store{geometry: geometry{testRegion, 16}}
+		owners, err := s.verifyIndex(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			return
+		}
+		if got, err := io.ReadAll(owners); err != nil || len(got) != len(b)-indexHeadBytes-sumBytes || s.clean > s.regions {
+			t.Errorf("%d bytes of %d, %v, clean %d", len(got), len(b), err, s.clean)
+		}
+	})
+}
+
+func FuzzRegion(f *testing.F) {
+	g := geometry{testRegion, 16}
+	const seq = 1000
+	region := make([]byte, testRegion)
+	r := Record{Key: []byte("key"), Value: make([]byte, 1000), Meta: Meta{1, 2, 3, 4}}
+	r.put(region)
+	seal(region, g.position(seq, 0))
+	entry{5, 0, Size(3, 1000)}.put(entryAt(region, 0))
+	g.putFoot(region, seq, 1, Size(3, 1000))
+	f.Add(region)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for off := 0; off < len(b); off += UnitBytes {
+			if r, ok := verified(b[off:], g.position(seq, off)); ok && HeadBytes+len(r.Key)+len(r.Value) > len(b)-off {
+				t.Error("a record exceeds its bytes")
+			}
+		}
+		if len(b) != testRegion {
+			return
+		}
+		if count, ok := g.count(b, seq); ok && g.checkTable(b, seq, count) {
+			for i := range count {
+				if e := entryIn(entryAt(b, i)); e.off+e.size > len(b) {
+					t.Errorf("entry %d of %d is %+v", i, count, e)
+				}
+			}
+		}
+	})
+}
+
+// Places and sequence numbers lead back to where they came from, up to the largest file.
+func TestGeometry(t *testing.T) {
+	for _, g := range []geometry{{testRegion, 8}, {testRegion, 17}, {regionBytes, 7}, {regionBytes, (MaxBytes - headerBytes) / regionBytes}} {
+		for _, first := range []uint64{1 << 32, maxSeq - uint64(2*g.regions)} {
+			for _, back := range []int{0, 1, g.regions / 2, g.regions - 1} {
+				opened := first + uint64(g.regions)
+				seq := opened - uint64(back)
+				for _, off := range []int{0, UnitBytes, g.region - UnitBytes} {
+					at := g.place(seq, off)
+					index, got, ok := g.locate(at)
+					if !ok || got != off || index != g.index(seq) || g.latest(index, opened) != seq || at == 0 {
+						t.Errorf("%+v: offset %d of region %d: place %d, index %d, offset %d, latest %d", g, off, seq, at, index, got, g.latest(index, opened))
+					}
+					if p := g.position(seq, off); p <= g.position(seq-1, g.region-UnitBytes) {
+						t.Errorf("%+v: position %d does not grow", g, p)
+					}
+				}
+			}
+		}
+		for _, at := range []Place{0, headerBytes/UnitBytes - 1, Place((g.offset(g.regions)) / UnitBytes)} {
+			if _, _, ok := g.locate(at); ok {
+				t.Errorf("%+v: place %d is in a region", g, at)
+			}
+		}
+	}
+}
