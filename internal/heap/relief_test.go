@@ -208,10 +208,12 @@ func TestStepsOfARelief(t *testing.T) {
 		{calls: reliefCalls - 1},
 		{calls: reliefCalls, raises: true}, // no hoard
 		{before: hoards, calls: reliefCalls, asks: 1},
-		{before: func() { allocOn(t, all[1], 300, 1, false) }, calls: askCalls, raises: true}, // all[1] flushes
+		// all[1] flushes:
+		{before: func() { allocOn(t, all[1], 300, 1, false) }, calls: askCalls, raises: true},
 		{before: hoards, calls: reliefCalls, asks: 1},
-		{ticks: 1, before: hoards, calls: reliefCalls, asks: 1},                                           // the tick ended the relief
-		{ticks: 1, before: func() { all[1].Close(); hoard() }, calls: reliefCalls, asks: 1, raises: true}, // no others
+		{ticks: 1, before: hoards, calls: reliefCalls, asks: 1}, // the tick ended the relief
+		// There are no others to ask:
+		{ticks: 1, before: func() { all[1].Close(); hoard() }, calls: reliefCalls, asks: 1, raises: true},
 		{before: func() { h.Free(live) }, calls: reliefCalls, raises: true},
 		{ticks: 1, calls: reliefCalls, raises: true},
 	} {
