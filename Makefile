@@ -28,7 +28,7 @@ CHECKPTR  = $(CORE)
 STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
-RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./secret ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|small|stacks|soak|vm|watch)(/|$$)')
+RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./secret ./track $$($(GO) list ./internal/... | grep -E '/(disk|heap|keysort|monitor|owners|pages|pin|small|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
 PORTABLE  = . ./internal/heap ./internal/small ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./cache ./track
 CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/small ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector ./cache

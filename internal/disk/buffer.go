@@ -2,9 +2,9 @@
 //
 //	free --open--> open --full--> sealed --written--> free
 //
-// Appenders reserve room under Store.mu and copy their records without a lock. The bit of a record's
-// first unit in ready tells readers that the record is complete. So a reader with an outdated place,
-// where another record is being written, reads none of its bytes.
+// Appenders reserve room under Store.mu and copy their records without a lock. The bit of a
+// record's first unit in ready tells readers that the record is complete. So a reader with an
+// outdated place, where another record is being written, reads none of its bytes.
 
 package disk
 

@@ -61,8 +61,8 @@ func (x *index) check(t testing.TB, next int) (hits int, errs map[error]int) {
 	return hits, errs
 }
 
-// A disk that fails makes misses, which are counted, and never a wrong value. One that goes on to fail
-// is turned off, with one line in the log, and leaves no index.
+// A disk that fails makes misses, which are counted, and never a wrong value. One that goes on to
+// fail is turned off, with one line in the log, and leaves no index.
 func TestFaults(t *testing.T) {
 	eio := func([]byte, int64) (int, error) { return 0, syscall.EIO }
 	for _, test := range []struct {
@@ -212,8 +212,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// A region is overwritten between any two steps of a read. The read finds the old record or says that
-// it is overwritten, even if the new record at the place has the same key and size.
+// A region is overwritten between any two steps of a read. The read finds the old record or says
+// that it is overwritten, even if the new record at the place has the same key and size.
 func TestOverwrittenWhileRead(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -279,8 +279,8 @@ func TestOverwrittenWhileRead(t *testing.T) {
 	}
 }
 
-// Append never waits for the disk: with all buffers full it drops records. What is in a buffer can be
-// read before it is written.
+// Append never waits for the disk: with all buffers full it drops records. What is in a buffer can
+// be read before it is written.
 func TestAppendNeverWaits(t *testing.T) {
 	written := make(chan struct{})
 	o := small(t, 16)
@@ -309,8 +309,8 @@ func TestAppendNeverWaits(t *testing.T) {
 	}
 }
 
-// Reclaiming writes again the records of the highest worth, in at most half of a region, and reads no
-// more than the table if nothing is worth it.
+// Reclaiming writes again the records of the highest worth, in at most half of a region, and reads
+// no more than the table if nothing is worth it.
 func TestReclaim(t *testing.T) {
 	var read atomic.Int64
 	o := small(t, 8)
@@ -360,7 +360,7 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// Open refuses what is not its own, changes nothing, and keeps nothing open.
+// Open refuses other files and sizes, changes nothing, and keeps nothing open.
 func TestOpenRefuses(t *testing.T) {
 	foreign := []byte("somebody's notes")
 	for _, test := range []struct {
@@ -419,7 +419,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// Without memory Open fails, and frees what it has. A Read without memory is a miss.
+// Without memory Open fails, and frees all that it took. A Read without memory is a miss.
 func TestNoMemory(t *testing.T) {
 	o := small(t, 16)
 	o.Owner = newIndex()

@@ -24,7 +24,7 @@ const (
 // openFile opens, locks and allocates the file of dir. fresh says that it had another size.
 func openFile(dir string, size int64) (f *os.File, fresh bool, err error) {
 	path := filepath.Join(dir, fileName)
-	// A symbolic link might lead to a file of somebody else, and opening a pipe waits.
+	// A symbolic link might lead to another user's file, and opening a pipe waits.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s is no regular file", path)
 	}

@@ -3,8 +3,8 @@
 //
 //	| magic 8 | region bytes 8 | regions 8 | first 8 | opened 8 | clean 8 | owner's bytes | crc 4 |
 //
-// Open removes the file before anything is written to the regions. So a process that is killed leaves
-// no index, and the next store begins empty, with sequence numbers of its own.
+// Open removes the file before anything is written to the regions. So a process that is killed
+// leaves no index, and the next store begins empty, with sequence numbers of its own.
 
 package disk
 
@@ -71,8 +71,8 @@ func (s *Store) saveIndex(save func(io.Writer) error) error {
 	return filelock.SyncEntry(s.file)
 }
 
-// loadIndex begins with the index of the last clean stop, if there is one, and removes its file. Only
-// an index that cannot be removed is an error.
+// loadIndex begins with the index of the last clean stop, if there is one, and removes its file.
+// Only an index that cannot be removed is an error.
 func (s *Store) loadIndex(load func(io.Reader) error) (warm bool, err error) {
 	path := s.indexPath()
 	if load != nil {

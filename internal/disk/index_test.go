@@ -64,14 +64,14 @@ func TestIndexIsWhole(t *testing.T) {
 		t.Error("a store is warm without an index")
 	}
 	filetest.Must(t, x.s.Close(nil))
-	// The first numbers of the stores that began empty are behind those of this index.
+	// The stores that began empty wrote nothing, so this index is still right.
 	if x, warm = try(whole); !warm || len(x.at) != next {
 		t.Errorf("warm %v with %d records of %d", warm, len(x.at), next)
 	}
 }
 
-// The index is not used if the owner refuses it, or the file has another size. None is written if the
-// owner cannot save it.
+// The index is not used if the owner refuses it, or the file has another size. None is written if
+// the owner cannot save it.
 func TestColdStarts(t *testing.T) {
 	refused := errors.New("refused")
 	for _, test := range []struct {
@@ -198,5 +198,31 @@ func TestGeometry(t *testing.T) {
 				t.Errorf("%+v: place %d is in a region", g, at)
 			}
 		}
+	}
+}
+
+// A store whose regions are all full has the owner forget records, and calls it no sooner than the
+// owner has the store.
+func TestFullAtOnce(t *testing.T) {
+	o := small(t, 16)
+	x, _ := open(t, o)
+	next := x.fill(t, 0, 20, 500)
+	x.s.mu.Lock()
+	x.s.wantClean = 0 // regions are not emptied ahead
+	x.s.mu.Unlock()
+	for x.s.clean > 0 {
+		next = x.fill(t, next, 1, 500)
+		x.settle()
+	}
+	filetest.Must(t, x.s.Close(x.save))
+	y, warm := open(t, o)
+	if !warm || y.s.clean != 0 || y.wrote != 0 {
+		t.Fatalf("warm %v, with %d clean regions, and the writer has run: %v", warm, y.s.clean, y.wrote > 0)
+	}
+	before := len(y.at)
+	y.set(keyOf(next), nil, Meta{}) // there is no room yet
+	y.settle()
+	if len(y.at) >= before || y.s.clean != y.s.wantClean || !y.set(keyOf(next), nil, Meta{}) {
+		t.Errorf("%d of %d records, %d clean regions", len(y.at), before, y.s.clean)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// A process is killed at any moment of its life, Open and Close included. The next store begins empty,
-// or with the index of a clean stop, and has no wrong value.
+// A process is killed at any moment of its life, Open and Close included. The next store begins
+// empty, or with the index of a clean stop, and has no wrong value.
 func TestKill(t *testing.T) {
 	const dir = "FREEHOLD_DISK_KILLED"
 	const keys = 300

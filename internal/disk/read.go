@@ -26,10 +26,10 @@ var (
 	ErrOff = errors.New("freehold: the disk tier is off")
 )
 
-// Read appends the value of the record at a place to dst, and returns its Meta. size is the record's
-// Size or more: an owner may know it only roughly. Read reads that many bytes from the disk, once,
-// or takes the record from memory if its region is not yet written. If Read returns an error, dst
-// has its old length.
+// Read appends the value of the record at a place to dst, and returns its Meta. size is the
+// record's Size or more: an owner may know it only roughly. Read reads size bytes from the disk,
+// once, or takes the record from memory if its region is not yet written. If Read returns an error,
+// dst has its old length.
 //
 // Read verifies the checksum, which covers place and region, and the whole key. So a value is never
 // a wrong one, but a record may have been replaced or deleted while it was read: the owner must
@@ -96,9 +96,9 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	return dst, Meta{}, ErrDamaged
 }
 
-// Life returns a number that changes when the region of a place is overwritten. An owner that refers
-// to the same place in the same life, before and after a Read, has the same record there. The number
-// never repeats while the store is open.
+// Life returns a number that changes when the region of a place is overwritten. An owner that
+// refers to the same place in the same life, before and after a Read, has the same record there.
+// The number never repeats while the store is open.
 func (s *Store) Life(at Place) uint64 {
 	index, _, ok := s.locate(at)
 	if !ok {

@@ -23,7 +23,7 @@ type Meta struct {
 	Kind    uint16
 }
 
-// A Record is what the store keeps for a key.
+// A Record is a key with its value and Meta.
 type Record struct {
 	Hash       uint64 // of Key, by the owner's hash function
 	Key, Value []byte

@@ -3,12 +3,13 @@
 //	| record | record | ... | free | hash n | ... | hash 1 | foot 32 B |
 //	0                       used                                 regionBytes
 //
-// An entry of the table of hashes is the hash of a record's key (8), its offset (2) and its size (2),
-// both in units. The foot is a magic number (4), the checksum of the rest of the foot and the table
-// (4), the number of entries (4), used in units (4), the region's sequence number (8) and 0 (8).
+// An entry of the table of hashes is the hash of a record's key (8), its offset (2) and its size
+// (2), both in units. The foot is a magic number (4), the checksum of the rest of the foot and the
+// table (4), the number of entries (4), used in units (4), the region's sequence number (8) and 0
+// (8).
 //
 // Each region that is filled gets the next sequence number, and seq modulo the number of regions is
-// its index in the file. So the latest sequence number tells those of all regions, and the store
+// its index in the file. So the latest sequence number tells all the others, and the store
 // keeps nothing for a region.
 
 package disk

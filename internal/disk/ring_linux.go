@@ -209,8 +209,8 @@ func (r *ring) read(b []byte, off int64) (n int, err error) {
 	return int(read.result), nil
 }
 
-// submit passes s to the kernel. After an error the kernel has not seen it. The queue has room, since
-// it has as many entries as there are reads.
+// submit passes s to the kernel. After an error the kernel has not seen it. The queue has room,
+// since it has an entry for each read.
 func (r *ring) submit(s submission) error {
 	r.submitting.Lock()
 	defer r.submitting.Unlock()

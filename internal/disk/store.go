@@ -73,9 +73,9 @@ type Options struct {
 
 	Owner Owner
 
-	// Load, unless it is nil, reads what the save function of the last Close wrote. Open calls it
-	// if there was a clean stop and the file has the same size; all of it was verified by a
-	// checksum. An error of Load, which may be one of the disk, makes the store begin empty: the
+	// Load, unless it is nil, reads the bytes that the save function of the last Close wrote. Open
+	// calls it if there was a clean stop and the file has the same size; all of it was verified by
+	// a checksum. An error of Load, which may be one of the disk, makes the store begin empty: the
 	// owner must then forget all that it has loaded.
 	Load func(r io.Reader) error
 
@@ -90,11 +90,12 @@ type Options struct {
 
 // An Owner has the index: it refers to records by their places. The store calls it from a goroutine
 // of its own and holds no lock meanwhile, so the owner may take locks under which it calls Append.
-// Owner's methods may call Append; they must not call Close.
+// The first call comes after the first Append. Owner's methods may call Append; they must not call
+// Close.
 type Owner interface {
 	// Worth returns how much a record in a region that is overwritten soon is worth writing again:
-	// 0 not at all or nothing refers to it, up to 3. The store rewrites records of the highest worth
-	// first, in at most half of a region.
+	// 0 not at all or nothing refers to it, up to 3. The store rewrites records of the highest
+	// worth first, in at most half of a region.
 	Worth(hash uint64, at Place) int
 
 	// Rewrite is called with a record that is worth writing again. If the index still refers to at
@@ -165,6 +166,7 @@ type Store struct {
 	free      []*buffer // of no region
 	clean     int       // regions that may be overwritten
 	wantClean int
+	started   bool // the writer runs
 	closed    bool
 
 	sealed  chan *buffer // to the writer
@@ -186,10 +188,10 @@ type counts struct {
 	reclaimed, lost, readErrors, writeErrors atomic.Uint64
 }
 
-// Open opens or creates the store in o.Dir. It returns an error if another store, of this process or
-// another, has it open, if the file is not a store's, if there is no room for it, or if the parent
-// has no memory. warm says that there was a clean stop and that Load has succeeded; if not, the
-// store is empty.
+// Open opens or creates the store in o.Dir. It returns an error if another store, of this process
+// or another, has it open, if the file is not a store's, if there is no room for it, or if the
+// parent has no memory. warm says that there was a clean stop and that Load has succeeded; if not,
+// the store is empty.
 func Open(o Options) (s *Store, warm bool, err error) {
 	region := o.region
 	if region == 0 {
@@ -237,12 +239,11 @@ func Open(o Options) (s *Store, warm bool, err error) {
 	if o.wrap != nil {
 		o.wrap(s)
 	}
-	go s.writeAll()
 	return s, warm, nil
 }
 
-// allocate takes the memory for regions from the parent. It must read zero at first: undefined bytes
-// would be written to the file.
+// allocate takes the memory for regions from the parent. It must read zero at first: undefined
+// bytes would be written to the file.
 func (s *Store) allocate() (err error) {
 	for range min(numBuffers, s.regions/2) {
 		b := &buffer{ready: make([]atomic.Uint64, (s.region/UnitBytes+63)/64)}
@@ -371,10 +372,10 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// Close writes what is in memory to the file, then calls save with a writer for the owner's index,
-// unless save is nil or the store is off, and closes the file. The owner's methods may be called
-// until Close calls save. Close waits for calls of Read, and later ones return ErrOff. Later calls
-// of Append drop their records. A second Close is a no-op.
+// Close writes the buffered records to the file, then calls save with a writer for the owner's
+// index, unless save is nil or the store is off, and closes the file. The owner's methods may be
+// called until Close calls save. Close waits for calls of Read, and later ones return ErrOff. Later
+// calls of Append drop their records. A second Close is a no-op.
 //
 // If Close or save fails, or the process ends before, the next Open begins empty.
 func (s *Store) Close(save func(w io.Writer) error) error {
@@ -386,8 +387,11 @@ func (s *Store) Close(save func(w io.Writer) error) error {
 	s.closed = true
 	s.sealOpen()
 	close(s.sealed)
+	started := s.started
 	s.mu.Unlock()
-	<-s.written
+	if started {
+		<-s.written
+	}
 	var err error
 	if s.off.Load() == nil && save != nil {
 		err = s.saveIndex(save)

@@ -202,16 +202,17 @@ func (x *index) settle() {
 		if x.s.open != nil {
 			want--
 		}
+		started := x.s.started
 		x.s.mu.Unlock()
-		if x.wrote >= want {
+		if !started || x.wrote >= want {
 			return
 		}
 		x.writer.Wait()
 	}
 }
 
-// A read returns the key's last value or none, whatever other goroutines, other keys of the same hash
-// and the ring do.
+// A read returns the key's last value or none, whatever other goroutines, other keys of the same
+// hash and the ring do.
 func TestModel(t *testing.T) {
 	for _, test := range []struct {
 		name    string

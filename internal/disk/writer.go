@@ -22,6 +22,10 @@ func (s *Store) reserve(hash uint64, size int) (b *buffer, off int) {
 	if s.closed || s.off.Load() != nil {
 		return nil, 0
 	}
+	if !s.started {
+		s.started = true
+		go s.writeAll()
+	}
 	for {
 		if s.open != nil {
 			if off, ok := s.open.add(hash, size); ok {
@@ -158,8 +162,9 @@ func (s *Store) readTable(seq uint64) bool {
 	return true
 }
 
-// chooseAgain sets s.worth to 0 for all records but those that are worth writing again: those of the
-// highest worth first, up to half of the region. If there are any, it reads the region to s.scratch.
+// chooseAgain sets s.worth to 0 for all records but the ones to be written again: those with the
+// highest worth first, up to half of the region. If there are any, it reads the region to
+// s.scratch.
 func (s *Store) chooseAgain(seq uint64) {
 	s.worth = s.worth[:0]
 	var bytes [maxWorth + 1]int
