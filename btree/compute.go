@@ -14,9 +14,13 @@ import (
 //
 // v is valid until f returns. f may read the map; a call in it that changes the map panics. If f
 // panics, the map is as before. The error matches [freehold.ErrOutOfMemory], and comes only after f
-// returned Store for an absent key; the map is then unchanged.
+// returned Store for an absent key; the map is then unchanged. If the map has clones, it may come
+// for other keys and changes too.
 func (m *Map[K, V]) Compute(k K, f func(v *V, found bool) freehold.Change) (old V, found bool, err error) {
-	n, i, found := m.find("Compute", k)
+	n, i, found, err := m.findOwn("Compute", k)
+	if err != nil {
+		return old, false, err
+	}
 	v := m.absent
 	if found {
 		v = m.value(n, i)
@@ -30,7 +34,7 @@ func (m *Map[K, V]) Compute(k K, f func(v *V, found bool) freehold.Change) (old 
 	change := container.Lent(&m.base, &mapKind, v, found, f)
 	switch {
 	case change == freehold.Remove && found:
-		m.deleteAt(n, i)
+		err = m.deleteAt(n, i)
 	case change == freehold.Store && !found:
 		if n, i, err = m.insert(n, i, k); err == nil {
 			*m.value(n, i) = *v
@@ -45,7 +49,7 @@ func (m *Map[K, V]) Take(k K) (v V, found bool) {
 	n, i, found := m.find("Take", k)
 	if found {
 		v = *m.value(n, i)
-		m.deleteAt(n, i)
+		m.mustOwn("Take", m.deleteAt(n, i))
 	}
 	return v, found
 }

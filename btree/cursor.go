@@ -88,11 +88,11 @@ func (c *Cursor[K, V]) Key() K {
 }
 
 // Value returns the value of the cursor's key, to read or to change in place, or nil if its entry
-// has been deleted. The pointer is valid until any entry is inserted or deleted. Value panics if
+// has been deleted. The pointer is valid until any entry is inserted or deleted. See also [Map.Clone]. Value panics if
 // the cursor is at no key.
 func (c *Cursor[K, V]) Value() *V {
 	c.mustBeAtKey("Value")
-	if c.version != c.m.version {
+	if c.version != c.m.version || c.m.cloned {
 		return c.m.At(c.at.key())
 	}
 	c.m.mustBeOpen("Cursor.Value")
@@ -102,7 +102,8 @@ func (c *Cursor[K, V]) Value() *V {
 // up goes to entry i of n, or to the first of the next leaf if n has only i.
 func (c *Cursor[K, V]) up(n *node, i int) bool {
 	if n != nil && i == n.count {
-		n, i = n.next.pointer(), 0
+		var p *path
+		n, i = c.m.next(n, &p), 0
 	}
 	return c.set(n, i, true)
 }
@@ -110,7 +111,8 @@ func (c *Cursor[K, V]) up(n *node, i int) bool {
 // down goes to the entry before entry i of n.
 func (c *Cursor[K, V]) down(n *node, i int) bool {
 	if n != nil && i == 0 {
-		if n = n.prev.pointer(); n != nil {
+		var p *path
+		if n = c.m.prev(n, &p); n != nil {
 			i = n.count
 		}
 	}

@@ -3,7 +3,7 @@
 // A node that is less than a third full is joined with a neighbour below the same parent. If
 // together they are at most three quarters of a node, they become one; otherwise they share their
 // entries equally. So several inserts or deletes pass before such a node splits or joins again.
-// Nothing here allocates.
+// Nothing here allocates, unless the map has clones.
 
 package btree
 
@@ -15,7 +15,7 @@ import "github.com/freehold-go/freehold/internal/arg"
 func (m *Map[K, V]) Delete(k K) bool {
 	n, i, found := m.find("Delete", k)
 	if found {
-		m.deleteAt(n, i)
+		m.mustOwn("Delete", m.deleteAt(n, i))
 	}
 	return found
 }
@@ -40,7 +40,7 @@ func (m *Map[K, V]) DeleteRange(lo, hi K) int {
 			break
 		}
 		last := j < n.count
-		m.remove(&p, j)
+		m.mustOwn("DeleteRange", m.remove(&p, j))
 		if last {
 			break
 		}
@@ -70,11 +70,13 @@ func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
 	for judged := 0; judged < before; {
 		var p path
 		m.trace(&p, k)
-		n, i := p[0].n, p[0].i
-		if i == n.count {
+		if p[0].i == p[0].n.count {
 			break // only if compare contradicts itself
 		}
-		next := n.next.pointer()
+		m.mustOwn("DeleteFunc", m.ownToDelete(&p, p[0].n.count-p[0].i))
+		n, i := p[0].n, p[0].i
+		var at *path
+		next := m.next(n, &at)
 		if next != nil {
 			k = m.key(next, 0)
 		}
@@ -119,24 +121,30 @@ func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
 	m.shrunk(p)
 }
 
-// deleteAt deletes entry i of the leaf n.
-func (m *Map[K, V]) deleteAt(n *node, i int) {
-	if !m.ranks && i > 0 && n.count > m.leaf.least || m.height == 1 && n.count > 1 {
+// deleteAt deletes entry i of the leaf n. An error comes only if the map has clones; the entry is
+// then there.
+func (m *Map[K, V]) deleteAt(n *node, i int) error {
+	if !m.cloned && (!m.ranks && i > 0 && n.count > m.leaf.least || m.height == 1 && n.count > 1) {
 		m.cut(n, i, i+1)
-		return
+		return nil
 	}
 	var p path
 	m.trace(&p, m.key(n, i))
 	if p[0] == (step{n, i}) { // unless compare contradicts itself
-		m.remove(&p, i+1)
+		return m.remove(&p, i+1)
 	}
+	return nil
 }
 
-// remove deletes the entries of the leaf of p from its index up to j.
-func (m *Map[K, V]) remove(p *path, j int) {
+// remove deletes the entries of the leaf of p from its index up to j. Errors are as for deleteAt.
+func (m *Map[K, V]) remove(p *path, j int) error {
+	if err := m.ownToDelete(p, j-p[0].i); err != nil {
+		return err
+	}
 	m.grown(p, p[0].i-j)
 	m.cut(p[0].n, p[0].i, j)
 	m.shrunk(p)
+	return nil
 }
 
 // cut deletes the entries of the leaf n from i up to j, without a change to its parents.
@@ -172,7 +180,7 @@ func (m *Map[K, V]) shrunk(p *path) {
 	}
 	if m.length == 0 {
 		m.freeNode(m.root, 0)
-		m.root, m.height = nil, 0
+		m.root, m.height, m.cloned = nil, 0, false
 	}
 }
 
@@ -193,8 +201,11 @@ func (m *Map[K, V]) join(level int, parent step) bool {
 	i := max(parent.i-1, 0) // the key between the two
 	left, right := m.child(parent.n, i), m.child(parent.n, i+1)
 	one := false
+	if m.cloned && (left.shared() || right.shared()) {
+		return false // there was no memory for a copy: see ownToDelete
+	}
 	if level == 0 {
-		one = m.leaf.joinLeaves(left, right)
+		one = m.leaf.joinLeaves(left, right, !m.cloned)
 	} else {
 		one = m.inner.joinInner(left, right, parent.n, i)
 	}
@@ -214,12 +225,14 @@ func (m *Map[K, V]) join(level int, parent step) bool {
 
 // joinLeaves either moves all entries to left and unlinks right, or shares the entries equally. It
 // reports whether it moved all.
-func (l *layout) joinLeaves(left, right *node) bool {
+func (l *layout) joinLeaves(left, right *node, linked bool) bool {
 	sum := left.count + right.count
 	one := sum <= l.merge || left.count == 0 || right.count == 0
 	half := sum / 2
 	if one {
 		half = sum
+	}
+	if one && linked {
 		left.next = right.next
 		if next := right.next.pointer(); next != nil {
 			next.prev = left.address()

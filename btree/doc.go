@@ -22,7 +22,8 @@
 // Any number of goroutines may read a Map at the same time: Get, At, Len, Min, Max, the iterators
 // and Stats change nothing. A call that changes the map must be alone, as for Go's map; a
 // sync.RWMutex arranges that. During such a call no goroutine may use a pointer of At or a string
-// key of the map either.
+// key of the map either. A [Map.Clone] gives readers a state of their own while another goroutine
+// changes the map.
 //
 // # Changes during iteration
 //

@@ -323,3 +323,30 @@ func ExampleMap_Stats() {
 	// index 100000 3 levels
 	// true true
 }
+
+// A clone keeps the entries of yesterday while the map changes.
+func ExampleMap_Clone() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	prices := btree.New[string, int](heap, nil)
+	defer prices.Close()
+	for i, name := range []string{"bread", "milk", "salt"} {
+		if err := prices.Put(name, i+1); err != nil {
+			panic(err)
+		}
+	}
+
+	yesterday := prices.Clone()
+	defer yesterday.Close()
+	if err := prices.Put("milk", 7); err != nil {
+		panic(err)
+	}
+	for name, price := range yesterday.All() {
+		now, _ := prices.Get(name)
+		fmt.Println(name, price, now)
+	}
+	// Output:
+	// bread 1 1
+	// milk 2 7
+	// salt 3 3
+}

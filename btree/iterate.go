@@ -105,6 +105,7 @@ const (
 // key *hi.
 func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
 	var at place[K]
+	var p *path
 	for n != nil {
 		end := n.count
 		if hi != nil {
@@ -116,13 +117,14 @@ func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
 			return
 		case changed:
 			n, i = m.seekBehind(at.key())
+			p = nil
 			continue
 		}
 		if last {
 			return
 		}
-		if n, i = n.next.pointer(), 0; n != nil {
-			m.leaf.touch(n, n.next.pointer())
+		if n, i = m.next(n, &p), 0; n != nil {
+			m.leaf.touch(n, m.linked(n.next))
 		}
 	}
 }
@@ -161,16 +163,18 @@ func (m *Map[K, V]) up(n *node, i, end int, at *place[K], yield func(K, V) bool)
 // descend yields the entries before index i of the leaf n, the last one first.
 func (m *Map[K, V]) descend(n *node, i int, yield func(K, V) bool) {
 	var at place[K]
+	var p *path
 	for n != nil {
 		switch m.down(n, i, &at, yield) {
 		case stopped:
 			return
 		case changed:
 			n, i = m.seek(at.key())
+			p = nil
 			continue
 		}
-		if n = n.prev.pointer(); n != nil {
-			m.leaf.touch(n, n.prev.pointer())
+		if n = m.prev(n, &p); n != nil {
+			m.leaf.touch(n, m.linked(n.prev))
 			i = n.count
 		}
 	}

@@ -1,8 +1,8 @@
 // Map: an ordered map, a B+ tree.
 //
 // This file has its fields and the calls for one key. search.go finds keys, split.go inserts,
-// delete.go deletes, compute.go asks a function, load.go appends, iterate.go iterates, and rank.go
-// counts.
+// delete.go deletes, compute.go asks a function, load.go appends, iterate.go iterates, rank.go
+// counts, and clone.go shares nodes.
 
 package btree
 
@@ -56,6 +56,7 @@ type Map[K, V any] struct {
 	keyAt       uintptr // offset of a K in its slot
 	texts       bool    // K is a string, and its slot is a text
 	ranks       bool    // Options.Ranks
+	cloned      bool    // there has been a Clone since the map was empty: nodes may be shared
 	absent      *V      // the argument of Compute's function for an absent key, or nil
 
 	search  search[K, V]
@@ -138,7 +139,7 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 }
 
 // At returns the value of k to read or to change in place, or nil if k is not in the map. The
-// pointer is valid until any entry is inserted or deleted.
+// pointer is valid until any entry is inserted or deleted. See also [Map.Clone].
 func (m *Map[K, V]) At(k K) *V {
 	m.mustBeOpen("At")
 	if m.root == nil {
@@ -148,14 +149,28 @@ func (m *Map[K, V]) At(k K) *V {
 	if !ok {
 		return nil
 	}
+	if m.cloned {
+		m.mustBeWritable("At")
+		var err error
+		if n, i, ok, err = m.ownPlace(k); !ok {
+			return nil
+		}
+		m.mustOwn("At", err)
+	}
 	return m.value(n, i)
 }
 
 // Put sets the value of k. It also replaces a key that equals k: after Put of 0, a key -0 is 0, as
 // in Go's map. The error matches [freehold.ErrOutOfMemory]; the map is then unchanged. Put of a key
-// that is in the map does not fail.
+// that is in the map does not fail, unless the map has clones.
 func (m *Map[K, V]) Put(k K, v V) error {
-	n, i, found := m.find("Put", k)
+	n, i, found := m.find("Put", k) // and not findOwn, which takes longer
+	if found && m.cloned {
+		var err error
+		if n, i, found, err = m.ownPlace(k); err != nil {
+			return err
+		}
+	}
 	if !found {
 		var err error
 		if n, i, err = m.insert(n, i, k); err != nil {
@@ -187,12 +202,14 @@ func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 // as before. update may read the map; a call in it that changes the map panics. Errors are as for
 // [Map.Put]; update is then not called.
 func (m *Map[K, V]) Update(k K, update func(v *V, found bool)) error {
-	n, i, found := m.find("Update", k)
+	n, i, found, err := m.findOwn("Update", k)
+	if err != nil {
+		return err
+	}
 	var old V
 	if found {
 		old = *m.value(n, i)
 	} else {
-		var err error
 		if n, i, err = m.insert(n, i, k); err != nil {
 			return err
 		}
@@ -206,7 +223,7 @@ func (m *Map[K, V]) Update(k K, update func(v *V, found bool)) error {
 			return
 		}
 		if *m.value(n, i) = old; !found {
-			m.deleteAt(n, i)
+			_ = m.deleteAt(n, i) // its nodes are the map's own
 		}
 	}()
 	update(m.value(n, i), found)
@@ -235,7 +252,8 @@ func (m *Map[K, V]) Max() (k K, v V, ok bool) {
 	return k, v, false
 }
 
-// Clear deletes all entries. It keeps the nodes for later entries, and frees string keys.
+// Clear deletes all entries. It keeps the nodes for later entries, and frees string keys. It
+// keeps no nodes if the map has clones.
 func (m *Map[K, V]) Clear() {
 	m.mustBeWritable("Clear")
 	m.clear()
@@ -252,7 +270,11 @@ func (m *Map[K, V]) Close() {
 }
 
 func (m *Map[K, V]) clear() {
-	if m.texts {
+	switch {
+	case m.cloned:
+		m.drop(m.root, m.height-1)
+		m.counts, m.root, m.cloned = counts{}, nil, false
+	case m.texts:
 		for n := m.first(); n != nil; n = n.next.pointer() {
 			m.disown(n, 0, n.count)
 		}

@@ -31,7 +31,7 @@ func (m *Map[K, V]) newNode(level int) (*node, error) {
 		n = nodeOf(b)
 	}
 	m.count(level, 1)
-	n.count = 0
+	n.count, n.refs = 0, 0
 	return n, nil
 }
 

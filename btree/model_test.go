@@ -32,6 +32,13 @@ type model[K any, V comparable] struct {
 	m       *Map[K, V]
 	entries []entry
 	seed    int
+	twins   []twin[K, V]
+}
+
+// A twin is a map that shares nodes with the model's, and what it must hold.
+type twin[K, V any] struct {
+	m       *Map[K, V]
+	entries []entry
 }
 
 // A faucet is an allocator that fails once left allocations have succeeded, unless that
@@ -59,10 +66,13 @@ func newModel[K any, V comparable](t testing.TB, k kind[K, V], parent freehold.A
 func (m *model[K, V]) run(prog []byte) {
 	for ; len(prog) >= 4; prog = prog[4:] {
 		op, x, n := prog[0], (int(prog[1])<<8|int(prog[2]))%m.kind.keys, int(prog[3])
-		m.step(op%20, x, n)
+		m.step(op%21, x, n)
 		m.same()
 	}
 	m.m.Close()
+	for _, twin := range m.twins {
+		twin.m.Close()
+	}
 }
 
 func (m *model[K, V]) step(op byte, x, n int) {
@@ -123,6 +133,8 @@ func (m *model[K, V]) step(op byte, x, n int) {
 				m.computeOrTake(m.entries[(x+i*i*31)%len(m.entries)].key, i)
 			}
 		}
+	case 20:
+		m.clone(x, n)
 	case 16: // until few are left, from one end
 		for len(m.entries) > n {
 			at := 0
@@ -318,7 +330,7 @@ func (m *model[K, V]) exhausted(x, n int) {
 		key, value := m.kind.key(at), m.kind.value(m.seed)
 		_, found := m.find(at)
 		for left := 0; ; left++ {
-			before := m.m.Stats()
+			before := m.figures()
 			m.faucet.left = left
 			err := [...]func() error{
 				func() error { return m.m.Put(key, value) },
@@ -332,7 +344,7 @@ func (m *model[K, V]) exhausted(x, n int) {
 			if err == nil {
 				break
 			}
-			if st := m.m.Stats(); !errors.Is(err, freehold.ErrOutOfMemory) || st != before || found {
+			if st := m.figures(); !errors.Is(err, freehold.ErrOutOfMemory) || st != before || found && !m.m.cloned {
 				m.t.Fatalf("a call fails after %d allocations: %v, %+v, and %+v before", left, err, st, before)
 			}
 			m.m.check()
@@ -341,6 +353,7 @@ func (m *model[K, V]) exhausted(x, n int) {
 			m.set(at, m.seed)
 		}
 	}
+	m.deleteExhausted(x, n%8)
 	if len(m.entries) > 0 {
 		m.faucet.left = n % 8
 		first := m.entries[len(m.entries)-1].key + 1
@@ -358,6 +371,60 @@ func (m *model[K, V]) exhausted(x, n int) {
 		}
 	}
 	m.faucet.left = -1
+}
+
+// figures is Stats without spare nodes, which a call that fails may have freed.
+func (m *model[K, V]) figures() Stats {
+	st := m.m.Stats()
+	st.Reserved -= m.m.spare[0].n*m.m.leaf.bytes + m.m.spare[1].n*m.m.inner.bytes
+	return st
+}
+
+// deleteExhausted deletes n entries, each as soon as enough allocations succeed. Without clones none
+// is needed.
+func (m *model[K, V]) deleteExhausted(x, n int) {
+	for ; n > 0 && len(m.entries) > 0; n-- {
+		i := x * n % len(m.entries)
+		key := m.kind.key(m.entries[i].key)
+		cloned := m.m.cloned
+		for left := 0; ; left++ {
+			before := m.figures()
+			m.faucet.left = left
+			failed := false
+			if n%2 == 0 {
+				_, _, err := m.m.Compute(key, func(*V, bool) freehold.Change { return freehold.Remove })
+				failed = err != nil
+			} else {
+				func() {
+					defer func() { failed = recover() != nil }()
+					m.m.Delete(key)
+				}()
+			}
+			m.faucet.left = -1
+			if !failed {
+				break
+			}
+			if m.m.check(); !cloned || m.figures() != before {
+				m.t.Fatalf("a Delete fails after %d allocations: %+v, and %+v before", left, m.m.Stats(), before)
+			}
+		}
+		m.entries = slices.Delete(m.entries, i, i+1)
+	}
+}
+
+// clone clones the map, goes on with one that was cloned before, or closes one, as n says.
+func (m *model[K, V]) clone(x, n int) {
+	if n%4 == 0 || len(m.twins) == 0 {
+		m.twins = append(m.twins, twin[K, V]{m.m.Clone(), slices.Clone(m.entries)})
+		return
+	}
+	twin := &m.twins[x%len(m.twins)]
+	m.m, twin.m, m.entries, twin.entries = twin.m, m.m, twin.entries, m.entries
+	if n%4 == 1 {
+		twin.m.Close()
+		*twin = m.twins[len(m.twins)-1]
+		m.twins = m.twins[:len(m.twins)-1]
+	}
 }
 
 func (m *model[K, V]) get(x int) {
@@ -520,6 +587,10 @@ func (m *model[K, V]) same() {
 		m.t.Fatalf("Len is %d, want %d", m.m.Len(), len(m.entries))
 	}
 	m.compare("All", m.m.All(), m.entries)
+	for _, twin := range m.twins {
+		twin.m.check()
+		m.compare("All of a clone", twin.m.All(), twin.entries)
+	}
 	if m.m.ranks {
 		m.rank(m.seed)
 	}

@@ -1,7 +1,7 @@
 // Nodes: the memory layout of B+ tree nodes.
 //
-//	leaf    | count | prev | next | keys ...  | values ...    |
-//	inner   | count | keys ...        | children, one more    |
+//	leaf    | count | refs | prev | next | keys ...  | values ...    |
+//	inner   | count | refs | keys ...        | children, one more    |
 //
 // Keys are apart from values, so that a search reads only keys. The entries of a leaf and the keys
 // of an inner node ascend. Key i of an inner node equals the least key below child i+1.
@@ -30,10 +30,11 @@ const (
 	maxHeight = 42
 )
 
-// A node is the header of a block. The header of an inner node ends after count.
+// A node is the header of a block. The header of an inner node ends before prev.
 type node struct {
-	count      int // entries of a leaf, keys of an inner node
-	prev, next address
+	count      int     // entries of a leaf, keys of an inner node
+	refs       uint32  // references beyond the first: see clone.go
+	prev, next address // of a leaf, unless the map is cloned
 }
 
 // An address is the address of a node, or 0. Nodes refer to each other by addresses, since off-heap

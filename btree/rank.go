@@ -90,7 +90,7 @@ func (m *Map[K, V]) grown(p *path, change int) {
 // nothing.
 func (m *Map[K, V]) grownAt(n *node, k K) {
 	var p path
-	isLast := n.next == 0
+	isLast := !m.cloned && n.next == 0
 	at := m.root
 	for level := m.height - 1; level > 0; level-- {
 		i := at.count

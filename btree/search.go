@@ -188,6 +188,35 @@ func (m *Map[K, V]) forward(p *path) bool {
 	return true
 }
 
+// backward makes p lead to the first entry of the leaf before. It reports false if there is none.
+func (m *Map[K, V]) backward(p *path) bool {
+	level := 1
+	for level < m.height && p[level].i == 0 {
+		level++
+	}
+	if level >= m.height {
+		return false
+	}
+	p[level].i--
+	for ; level > 0; level-- {
+		p[level-1] = step{n: m.child(p[level].n, p[level].i)}
+		if level > 1 {
+			p[level-1].i = p[level-1].n.count
+		}
+	}
+	return true
+}
+
+// isLast reports whether the node of p on the given level is the last one of its level.
+func (m *Map[K, V]) isLast(p *path, level int) bool {
+	for level++; level < m.height; level++ {
+		if p[level].i < p[level].n.count {
+			return false
+		}
+	}
+	return true
+}
+
 // lower returns the number of keys of the leaf n that are less than k.
 func (m *Map[K, V]) lower(n *node, k K) int {
 	i := m.search.upper(m, &m.leaf, n, k)

@@ -15,11 +15,11 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 	var t text
 	var err error
 	if m.texts {
-		if t, err = m.own(stringOf(&k)); err != nil {
+		if t, err = m.ownText(stringOf(&k)); err != nil {
 			return nil, 0, err
 		}
 	}
-	if n == nil || n.count == m.leaf.slots {
+	if n == nil || n.count == m.leaf.slots || m.cloned {
 		if n, i, err = m.room(n, k); err != nil {
 			if m.texts {
 				freehold.FreeString(m.base.Parent, t.string.Get())
@@ -42,8 +42,8 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 	return n, i, nil
 }
 
-// room makes room for k. Its leaf n is full, or nil if the map is empty. It returns the place for
-// k.
+// room makes room for k. Its leaf n is full, or may be shared, or is nil if the map is empty. It
+// returns the place for k.
 func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 	if n == nil {
 		n, err := m.newNode(0)
@@ -55,6 +55,11 @@ func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 	}
 	var p path
 	m.trace(&p, k)
+	if m.cloned {
+		if err := m.own(&p); err != nil {
+			return nil, 0, err
+		}
+	}
 	if p[0].n.count == m.leaf.slots { // unless compare contradicts itself
 		if err := m.split(&p); err != nil {
 			return nil, 0, err
@@ -94,7 +99,7 @@ func (m *Map[K, V]) split(p *path) error {
 		m.root = root
 		m.height++
 	}
-	atEnd := p[0].n.next == 0 && p[0].i == p[0].n.count
+	atEnd := p[0].i == p[0].n.count && m.isLast(p, 0)
 	for level := levels - 1; level > 0; level-- {
 		m.splitInner(p, level, fresh[level], atEnd)
 	}
@@ -132,11 +137,13 @@ func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 	l.copyValues(right, 0, n, at, n.count-at)
 	right.count = n.count - at
 	n.count = at
-	right.prev, right.next = n.address(), n.next
-	if next := n.next.pointer(); next != nil {
-		next.prev = right.address()
+	if !m.cloned {
+		right.prev, right.next = n.address(), n.next
+		if next := n.next.pointer(); next != nil {
+			next.prev = right.address()
+		}
+		n.next = right.address()
 	}
-	n.next = right.address()
 	m.link(p[1], 1, l, right, 0, right)
 	if p[0].i > at {
 		p[0] = step{right, p[0].i - at}

@@ -85,8 +85,8 @@ func prefixOf(s string) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// own returns a text with a copy of s, which the map owns.
-func (m *Map[K, V]) own(s string) (t text, err error) {
+// ownText returns a text with a copy of s, which the map owns.
+func (m *Map[K, V]) ownText(s string) (t text, err error) {
 	copied, err := freehold.CloneString(m.base.Parent, s)
 	if err != nil {
 		return t, container.Refused(err)
@@ -94,10 +94,17 @@ func (m *Map[K, V]) own(s string) (t text, err error) {
 	return text{prefixOf(s), freehold.StringOf(copied)}, nil
 }
 
-// disown frees the strings of the keys from i up to j of the leaf n.
+// disown frees the strings of the keys from i up to j of the leaf n, which are deleted.
 func (m *Map[K, V]) disown(n *node, i, j int) {
 	for _, t := range textsOf(&m.leaf, n)[i:j] {
 		m.counts.textBytes -= t.string.Len()
+	}
+	m.freeTexts(n, i, j)
+}
+
+// freeTexts is disown without the count.
+func (m *Map[K, V]) freeTexts(n *node, i, j int) {
+	for _, t := range textsOf(&m.leaf, n)[i:j] {
 		freehold.FreeString(m.base.Parent, t.string.Get())
 	}
 }

@@ -145,6 +145,7 @@ var kinds = []kind{
 			"Delete":      func(m *orderedMap) { m.Delete(1) },
 			"Take":        func(m *orderedMap) { m.Take(1) },
 			"Compute":     func(m *orderedMap) { m.Compute(1, remove) },
+			"Clone":       func(m *orderedMap) { m.Clone() },
 			"DeleteRange": func(m *orderedMap) { m.DeleteRange(1, 2) },
 			"DeleteFunc":  func(m *orderedMap) { m.DeleteFunc(func(int, *int) bool { return true }) },
 			"Load":        func(m *orderedMap) { m.Load(func(func(int, int) bool) {}) },

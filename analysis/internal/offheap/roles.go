@@ -187,7 +187,7 @@ type Owner struct {
 func (c Call) Makes() (o Owner, ok bool) {
 	o = Owner{Closer: "Close", Failure: -1}
 	switch c.Name {
-	case "freehold.NewHeap":
+	case "freehold.NewHeap", "btree.Map.Clone":
 	case "buffer.Open":
 		o.Failure = 1
 	case "pool.Pool.NewCache":

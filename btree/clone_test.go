@@ -1,0 +1,137 @@
+package btree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// Clones of one map, and clones of these, are changed by goroutines of their own. Each has its own
+// entries, whichever is closed first, and no byte is left.
+func TestClonesAtOnce(t *testing.T) {
+	t.Run("uint64", func(t *testing.T) { clonesAtOnce(t, func(i int) uint64 { return uint64(i) }) })
+	t.Run("string", func(t *testing.T) { clonesAtOnce(t, func(i int) string { return fmt.Sprintf("%08d", i) }) })
+}
+
+func clonesAtOnce[K cmp.Ordered](t *testing.T, key func(int) K) {
+	const keys = 4000
+	first, want := New[K, int](alloctest.New(t), &Options{Ranks: true}), map[K]int{}
+	for i := range keys / 2 {
+		want[key(2*i)] = i
+		if err := first.Put(key(2*i), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	var change func(m *Map[K, int], want map[K]int, seed uint64)
+	change = func(m *Map[K, int], want map[K]int, seed uint64) {
+		defer m.Close()
+		r := rand.New(rand.NewPCG(seed, 1))
+		for i := range 600 {
+			k := key(r.IntN(keys))
+			switch r.IntN(4) {
+			case 0:
+				if p := m.At(k); p != nil {
+					*p, want[k] = i, i
+				}
+			case 1:
+				m.Delete(k)
+				delete(want, k)
+			default:
+				if want[k] = i; m.Put(k, i) != nil {
+					t.Error("no memory")
+				}
+			}
+			if i == 300 && seed < 4 {
+				clone, theirs := m.Clone(), maps.Clone(want)
+				all.Go(func() { change(clone, theirs, seed+4) })
+			}
+		}
+		if m.check(); !maps.Equal(maps.Collect(m.All()), want) {
+			t.Errorf("clone %d has other entries than were put", seed)
+		}
+	}
+	for seed := range uint64(4) {
+		m, theirs := first.Clone(), maps.Clone(want)
+		all.Go(func() { change(m, theirs, seed) })
+	}
+	if !maps.Equal(maps.Collect(first.All()), want) {
+		t.Error("the first map has changed")
+	}
+	first.Close()
+}
+
+// Without memory for a copy of its neighbour, the last leaf stays with few entries. With none left
+// the call fails and changes nothing.
+func TestCloneDeletesWithoutMemory(t *testing.T) {
+	f := &faucet{alloctest.New(t), -1}
+	m := New[uint64, [600]byte](f, nil)
+	defer m.Close()
+	n := uint64(m.leaf.slots + 1)
+	for i := range n {
+		_ = m.Put(i, [600]byte{})
+	}
+	c := m.Clone()
+	defer c.Close()
+	f.left = 2 // the root and the last leaf, which has two entries
+	if !c.Delete(n-1) || c.Stats().Leaves != 2 {
+		t.Errorf("the map has %d leaves", c.Stats().Leaves)
+	}
+	c.check()
+	mustPanic(t, "freehold: btree.Map.Delete: freehold: out of memory: the faucet is closed: the map copies nodes that it shares with a clone", func() { c.Delete(n - 2) })
+	mustPanic(t, "freehold: btree.Map.At: freehold: out of memory: the faucet is closed: the map copies nodes that it shares with a clone", func() { c.At(0) })
+	if _, ok := c.Get(n - 2); !ok || c.Len() != int(n-1) || m.Len() != int(n) {
+		t.Errorf("there are %d entries, want %d", c.Len(), n-1)
+	}
+	f.left = -1
+	if c.check(); !c.Delete(n-2) || c.Stats().Leaves != 1 {
+		t.Errorf("the map has %d leaves", c.Stats().Leaves)
+	}
+	c.check()
+	m.check()
+}
+
+// A clone takes no memory, and each change only what it copies: a node a level.
+func TestCloneCopiesWhatChanges(t *testing.T) {
+	h := freehold.NewTagged(alloctest.New(t), "")
+	m := New[uint64, uint64](h, nil)
+	defer m.Close()
+	for i := range uint64(100_000) {
+		_ = m.Put(i, i)
+	}
+	live := h.Counts().LiveBytes
+	c := m.Clone()
+	defer c.Close()
+	if n := h.Counts().LiveBytes; n != live {
+		t.Errorf("Clone took %d bytes", n-live)
+	}
+	_ = c.Put(50_000, 0)
+	_ = c.Put(50_001, 0)
+	if n, want := h.Counts().LiveBytes-live, m.leaf.bytes+(m.height-1)*m.inner.bytes; n != want {
+		t.Errorf("a change took %d bytes, want %d", n, want)
+	}
+	if v, _ := m.Get(50_000); v != 50_000 {
+		t.Errorf("the value is %d in the map that was cloned", v)
+	}
+	st := m.Stats()
+	c.Close()
+	if n := h.Counts().LiveBytes; n != live || m.Stats() != st {
+		t.Errorf("a closed clone leaves %d bytes", n-live)
+	}
+	mustPanic(t, "freehold: btree.Map.Clone: the map is closed", func() { c.Clone() })
+	// Once it is empty, the map links its leaves again.
+	m.Clear()
+	for i := range uint64(1000) {
+		_ = m.Put(i, i)
+	}
+	if m.check(); m.cloned || m.first().next == 0 {
+		t.Error("the leaves of a map that was empty are not linked")
+	}
+}
