@@ -166,3 +166,29 @@ func TestKeptInTheWay(t *testing.T) {
 		h.c.check()
 	}
 }
+
+// TestKeptGarbageWithoutRoom: if the segment with most garbage has kept items and there is no memory
+// for their copies, another segment makes room.
+func TestKeptGarbageWithoutRoom(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	s := &c.shards[0]
+	const kept = 2000
+	for i := 0; i < kept || s.available() > s.reserve()+s.begun; i++ {
+		must(c.Put(fmt.Append(nil, i), Entry{Value: make([]byte, 100), Kept: i < kept}))
+	}
+	for i := range kept {
+		if i%4 != 0 {
+			c.Delete(fmt.Append(nil, i))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealAll(true)
+	s.limit -= s.available() - c.segmentBytes*3/4
+	if g := s.segs.at(s.victims().dirtiest); !g.isKept() {
+		t.Fatal("the segment with most garbage has no kept items")
+	}
+	if !s.makeRoom(c.segmentBytes) {
+		t.Error("no room")
+	}
+}

@@ -206,13 +206,14 @@ func onHit(w slot) slot {
 }
 
 // victim returns the segment to empty and its rule. It returns 0 if no segment is sealed and
-// unpinned. After patience rounds, items need more hits to stay in each round.
-func (s *shard) victim(round int) (n uint32, r rule) {
+// unpinned. After patience rounds, items need more hits to stay in each round. It returns no segment
+// of kept items unless keptToo is set.
+func (s *shard) victim(round int, keptToo bool) (n uint32, r rule) {
 	v := s.victims()
 	small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
 	more := max(round-patience, 0)
 	switch {
-	case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes+v.keptBytes)*garbagePercent:
+	case v.dirtiest != 0 && (keptToo || !s.segs.at(v.dirtiest).isKept()) && v.garbage*100 >= (v.smallBytes+v.mainBytes+v.keptBytes)*garbagePercent:
 		if s.segs.at(v.dirtiest).isKept() {
 			return v.dirtiest, rule{leaves: true}
 		}

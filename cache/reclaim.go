@@ -163,13 +163,14 @@ func (s *shard) dropExpired(n uint32, items []candidate, now uint32) {
 // reclaim empties a segment, and reports whether there is one to empty. In later rounds of one call
 // fewer items stay.
 func (s *shard) reclaim(round int, why Reason) bool {
-	for {
-		if n, r := s.victim(round); n != 0 {
+	for keptToo := true; ; {
+		if n, r := s.victim(round, keptToo); n != 0 {
 			s.evacuate(n, r, why)
-			g := s.segs.at(n)
-			return !g.isKept() || g.live == 0 // else there is no memory for copies
-		}
-		if !s.sealAll(false) {
+			if g := s.segs.at(n); !g.isKept() || g.live == 0 {
+				return true
+			}
+			keptToo = false // there is no memory for copies
+		} else if !s.sealAll(false) {
 			return false
 		}
 	}
