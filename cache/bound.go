@@ -108,10 +108,8 @@ func (b *bound) set(maxBytes int) {
 		}
 		return
 	}
-	for i := range b.c.shards {
-		b.c.shards[i].resize(b.c.shardLimit(maxBytes))
-	}
-	b.unlent.Store(0) // each shard has its share again
+	defer b.unlent.Store(0) // each shard has its share again
+	forAll(b.c.shards, func(s *shard) { s.resize(b.c.shardLimit(maxBytes)) })
 }
 
 // close unregisters from the budget. It waits for a running call of press.

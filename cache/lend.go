@@ -75,6 +75,7 @@ func (b *bound) borrow(s *shard, bytes int) {
 	defer b.mu.Unlock()
 	shards := b.c.shards
 	lent := takeUpTo(&b.unlent, bytes)
+	defer func() { b.unlent.Add(int64(lent)) }() // if OnEvict panics, s gets nothing
 	// each lets each other shard lend up to part bytes, until there are enough.
 	each := func(part int, evict bool) {
 		for i := range shards {
@@ -89,11 +90,14 @@ func (b *bound) borrow(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
 	s.limit += lent
+	lent = 0
 	// The index and the pages are not evicted. The index shrinks only as entries go.
 	fixed := func() int { return s.index.Chunks()*b.c.segmentBytes + s.segs.pages.Len()*pageBytes }
-	for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
-		s.shrinkIndex(math.MaxInt, Room)
-	}
+	finish(func() {
+		for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
+			s.shrinkIndex(math.MaxInt, Room)
+		}
+	}, s.unlock)
 }
 
 // lend lowers the shard's limit by up to the given bytes, and returns the difference. It lends
@@ -107,7 +111,7 @@ func (s *shard) lend(bytes int, evict bool) int {
 		limit = max(limit, s.used-s.spare)
 	}
 	if limit < was {
-		s.shrink(limit, Room)
+		finish(func() { s.shrink(limit, Room) }, func() { s.limit = was })
 		s.limit = max(limit, min(s.used, was)) // readers may hold more
 	}
 	return was - s.limit

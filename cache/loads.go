@@ -1,10 +1,11 @@
-// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile. While
-// Restore runs, also which keys were written since it began.
+// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile. For
+// each Restore that runs, also which keys were written since it began.
 
 package cache
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -13,18 +14,17 @@ import (
 type loads struct {
 	mu  sync.Mutex // guards all
 	all map[string]*loading
-	n   atomic.Int64 // len(all), and 1 while restored is there
+	n   atomic.Int64 // len(all) + len(restores)
 
-	restored *marks // nil unless a Restore is under way
-	closed   bool   // no load that begins is stored
+	restores []*marks // of each Restore that is under way
+	closed   bool     // no load that begins is stored
 }
 
-// marks has the keys of a shard that were written since Restore began. Hashes with equal low bits
+// marks has the keys of a shard that were written since a Restore began. Hashes with equal low bits
 // share a bit, so another key may have set it.
 type marks struct {
-	restores int // under way
-	cleared  bool
-	bits     []uint64 // a power of two
+	cleared bool
+	bits    []uint64 // a power of two
 }
 
 // markShare is the bytes of a shard's share of the bound for each bit of marks.
@@ -70,11 +70,7 @@ func (ls *loads) join(key []byte) (l *loading, first bool) {
 
 // count updates n. The caller holds mu.
 func (ls *loads) count() {
-	n := int64(len(ls.all))
-	if ls.restored != nil {
-		n++
-	}
-	ls.n.Store(n)
+	ls.n.Store(int64(len(ls.all) + len(ls.restores)))
 }
 
 func (ls *loads) leave(l *loading) {
@@ -94,8 +90,8 @@ func (ls *loads) written(h uint64, key []byte) {
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.restored != nil {
-		word, mask := ls.restored.bit(h)
+	for _, m := range ls.restores {
+		word, mask := m.bit(h)
 		*word |= mask
 	}
 	if l := ls.all[string(key)]; l != nil {
@@ -103,41 +99,40 @@ func (ls *loads) written(h uint64, key []byte) {
 	}
 }
 
-// beginRestore notes which keys are written from now on, until endRestore. share is the shard's.
-func (ls *loads) beginRestore(share int) {
+// beginRestore notes in the marks that it returns which keys are written from now on, until
+// endRestore. share is the shard's.
+func (ls *loads) beginRestore(share int) *marks {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.restored == nil {
-		words := max(share/markShare/wordBits, 1)
-		ls.restored = &marks{bits: make([]uint64, 1<<bits.Len(uint(words-1)))}
-	}
-	ls.restored.restores++
+	words := max(share/markShare/wordBits, 1)
+	m := &marks{bits: make([]uint64, 1<<bits.Len(uint(words-1)))}
+	ls.restores = append(ls.restores, m)
+	ls.count()
+	return m
+}
+
+func (ls *loads) endRestore(m *marks) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	i := slices.Index(ls.restores, m)
+	ls.restores = slices.Delete(ls.restores, i, i+1)
 	ls.count()
 }
 
-func (ls *loads) endRestore() {
+// mayRestore reports whether a key with hash h was not written since the Restore of m began. The
+// caller has the lock of its shard.
+func (ls *loads) mayRestore(m *marks, h uint64) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.restored.restores--; ls.restored.restores == 0 {
-		ls.restored = nil
-	}
-	ls.count()
+	word, mask := m.bit(h)
+	return !m.cleared && *word&mask == 0
 }
 
-// mayRestore reports whether a key with hash h was not written since Restore began. The caller has
-// the lock of its shard.
-func (ls *loads) mayRestore(h uint64) bool {
+// wasCleared reports whether Clear was called since the Restore of m began.
+func (ls *loads) wasCleared(m *marks) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	word, mask := ls.restored.bit(h)
-	return !ls.restored.cleared && *word&mask == 0
-}
-
-// wasCleared reports whether Clear was called since Restore began.
-func (ls *loads) wasCleared() bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ls.restored.cleared
+	return m.cleared
 }
 
 // cleared notes that all keys of the shard are about to be deleted.
@@ -160,7 +155,7 @@ func (ls *loads) clear() {
 	for _, l := range ls.all {
 		l.written.Store(true)
 	}
-	if ls.restored != nil {
-		ls.restored.cleared = true
+	for _, m := range ls.restores {
+		m.cleared = true
 	}
 }

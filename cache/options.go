@@ -87,7 +87,8 @@ type Options struct {
 	//
 	// OnEvict runs in the call that needs the room. For entries that have expired, it also runs in
 	// a goroutine of the cache, within a second after the expiry, or later if the processors are
-	// busy. A panic there ends the process.
+	// busy. A panic there ends the process. A panic in a call passes to the caller, and the cache
+	// may be used on.
 	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Collect makes the garbage collector close a cache that nothing refers to any more: its memory

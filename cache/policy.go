@@ -131,7 +131,7 @@ func (s *shard) admit(w *write, old pinned, size int) (main bool, hits int) {
 	switch {
 	case old.at != nil:
 		return old.w.main(), old.w.hits()
-	case w.restored:
+	case w.restored != nil:
 		return s.readmit(w.rank, size)
 	}
 	p := &s.policy

@@ -106,14 +106,7 @@ func (c *Cache) countRead(s *shard, r pinned) pinned {
 
 // setTTLOrUnpin is setTTL that unpins r if Options.Expiry panics.
 func (c *Cache) setTTLOrUnpin(s *shard, r pinned) {
-	done := false
-	defer func() {
-		if !done {
-			s.unpin(r)
-		}
-	}()
-	c.setTTL(s, r)
-	done = true
+	finish(func() { c.setTTL(s, r) }, func() { s.unpin(r) })
 }
 
 // countHit counts a hit of a live entry, and gives it the TTL of a read.

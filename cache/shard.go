@@ -90,7 +90,7 @@ type write struct {
 	kept    bool   // the item is not evicted
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
-	restored bool     // by Restore: writes since it began win
+	restored *marks   // of the shard, by the Restore that stores the entry: writes since it began win
 	rank     uint16   // of a restored entry: see rankOf
 	loading  *loading // of a loaded entry: a write since it began wins
 }
@@ -246,7 +246,7 @@ func (s *shard) link(w slot) bool {
 		if at == nil {
 			return false
 		}
-		s.drop(at, Room)
+		finish(func() { s.drop(at, Room) }, func() { s.discard(w.place()) })
 	}
 	return true
 }
@@ -374,7 +374,9 @@ func (s *shard) shrinkIndex(most int, why Reason) bool {
 		return false
 	}
 	before := s.index.Buckets()
-	s.index.Shrink(most, func(w uint64) { s.dropItem(slot(w).place(), why) })
+	s.index.Shrink(most, func(gone []uint64) {
+		forAll(gone, func(w *uint64) { s.dropItem(slot(*w).place(), why) })
+	})
 	if n := s.index.Unused(); n > 0 {
 		s.c.readers.Wait() // readers that search the removed buckets
 		s.index.Cut(s.c.base.Parent)
@@ -395,6 +397,26 @@ func (s *shard) isPinned() (pinned bool) {
 	defer s.mu.Unlock()
 	s.segs.each(func(n uint32, _ *segment) { pinned = pinned || s.segs.isPinned(n) })
 	return pinned
+}
+
+// finish calls f, and undo if f panics, as OnEvict may.
+func finish(f, undo func()) {
+	done := false
+	defer func() {
+		if !done {
+			undo()
+		}
+	}()
+	f()
+	done = true
+}
+
+// forAll calls f with each element, even if f panics for some.
+func forAll[T any](all []T, f func(x *T)) {
+	if len(all) > 0 {
+		defer forAll(all[1:], f)
+		f(&all[0])
+	}
 }
 
 // close gives all memory back. Loads that are under way, or begin later, are not stored.

@@ -163,16 +163,13 @@ func (c *Cache) beginRestore(r io.Reader) (rest func() error, err error) {
 		}
 		return nil, err
 	}
+	rs := &restorer{c: c, marks: make([]*marks, len(c.shards))}
 	for i := range c.shards {
-		c.shards[i].loads.beginRestore(int(c.bound.now.Load()) / len(c.shards))
+		rs.marks[i] = c.shards[i].loads.beginRestore(int(c.bound.now.Load()) / len(c.shards))
 	}
 	return func() error {
-		defer func() { // also if r or OnEvict panics
-			for i := range c.shards {
-				c.shards[i].endRestore()
-			}
-		}()
-		err := c.restoreEntries(r)
+		defer forAll(c.shards, rs.end) // also if r or OnEvict panics
+		err := rs.entries(r)
 		if err != nil {
 			c.Clear()
 		}
@@ -180,22 +177,28 @@ func (c *Cache) beginRestore(r io.Reader) (rest func() error, err error) {
 	}, nil
 }
 
-// restoreEntries reads everything behind the head. It ends early if the cache is cleared.
-func (c *Cache) restoreEntries(r io.Reader) error {
+// A restorer is a Restore that adds entries. It has the marks of each shard.
+type restorer struct {
+	c     *Cache
+	marks []*marks
+}
+
+// entries adds everything behind the head. It ends early if the cache is cleared.
+func (rs *restorer) entries(r io.Reader) error {
 	var block bytes.Buffer
 	for number := uint64(1); ; number++ {
-		if c.shards[0].loads.wasCleared() {
+		if rs.c.shards[0].loads.wasCleared(rs.marks[0]) {
 			return nil
 		}
 		if err := readBlock(r, number, &block); err != nil {
 			return err
 		}
-		restored, err := c.restoreBlock(block.Bytes())
+		restored, err := rs.block(block.Bytes())
 		if err != nil || block.Len() == highestBytes {
 			return err
 		}
 		if number == 1 {
-			c.expect(r, block.Len(), restored)
+			rs.c.expect(r, block.Len(), restored)
 		}
 	}
 }
@@ -214,18 +217,21 @@ func (c *Cache) expect(r io.Reader, blockBytes, restored int) {
 	}
 	n := info.Size() / int64(len(c.shards)) * int64(restored) / int64(blockBytes)
 	for i := range c.shards {
-		s := &c.shards[i]
-		s.mu.Lock()
-		if fit := s.limit * restored / blockBytes; s.available() > s.limit/2 {
-			s.growIndex(int(min(n, int64(fit))))
-		}
-		s.mu.Unlock()
+		c.shards[i].expectEntries(n, restored, blockBytes)
 	}
 }
 
-// endRestore also gives back the memory of an index that expect made too large.
-func (s *shard) endRestore() {
-	s.loads.endRestore()
+func (s *shard) expectEntries(n int64, restored, blockBytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fit := s.limit * restored / blockBytes; s.available() > s.limit/2 {
+		s.growIndex(int(min(n, int64(fit))))
+	}
+}
+
+// end ends the Restore in a shard. It gives back the memory of an index that expect made too large.
+func (rs *restorer) end(s *shard) {
+	s.loads.endRestore(rs.marks[s.number])
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shrinkIndex(math.MaxInt, Room)
@@ -278,9 +284,9 @@ func endedEarly(err, early error) error {
 	return err
 }
 
-// restoreBlock stores a block's entries, with versions above the block's highest version. It
+// block stores a block's entries, with versions above the block's highest version. It
 // returns the number of entries that have not expired.
-func (c *Cache) restoreBlock(b []byte) (restored int, err error) {
+func (rs *restorer) block(b []byte) (restored int, err error) {
 	if len(b) < highestBytes {
 		return 0, ErrCorrupt
 	}
@@ -288,6 +294,7 @@ func (c *Cache) restoreBlock(b []byte) (restored int, err error) {
 	if highest > math.MaxInt64 { // no clock comes to that
 		return 0, ErrCorrupt
 	}
+	c := rs.c
 	c.raise(highest)
 	var keys [batchKeys][]byte
 	var writes [batchKeys]restoredWrite
@@ -314,13 +321,13 @@ func (c *Cache) restoreBlock(b []byte) (restored int, err error) {
 		e.TTL = c.clock.left(expires)
 		keys[n], writes[n] = key, restoredWrite{e, expires, rank}
 		if n++; n == batchKeys {
-			if err := c.restoreSome(keys[:], writes[:]); err != nil {
+			if err := rs.store(keys[:], writes[:]); err != nil {
 				return restored, err
 			}
 			n = 0
 		}
 	}
-	return restored, c.restoreSome(keys[:n], writes[:n])
+	return restored, rs.store(keys[:n], writes[:n])
 }
 
 // A restoredWrite is an entry of a snapshot, the second at which it expires, and its rank.
@@ -330,13 +337,14 @@ type restoredWrite struct {
 	rank    uint16
 }
 
-// restoreSome stores at most batchKeys entries. It waits for the memory of several at once.
-func (c *Cache) restoreSome(keys [][]byte, writes []restoredWrite) error {
+// store stores at most batchKeys entries. It waits for the memory of several at once.
+func (rs *restorer) store(keys [][]byte, writes []restoredWrite) error {
+	c := rs.c
 	hashes := c.prefetch(keys)
 	for i := range writes {
 		r := &writes[i]
 		w := c.newWrite(hashes[i], keys[i], &r.e, r.expires)
-		w.restored, w.rank = true, r.rank
+		w.restored, w.rank = rs.marks[c.shardOf(w.h).number], r.rank
 		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) && !(w.kept && errors.Is(err, freehold.ErrOutOfMemory)) {
 			return err
 		}

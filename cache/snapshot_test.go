@@ -148,7 +148,7 @@ func TestRestoreWhileInUse(t *testing.T) {
 				t.Errorf("%d of %d others are missing", missing, n)
 			}
 			must(0, c.Set([]byte("key 1"), nil)) // no longer noted
-			if c.shards[0].loads.restored != nil || c.shardOf(c.seed.Bytes([]byte("key 1"))).loads.n.Load() != 0 {
+			if len(c.shards[0].loads.restores) > 0 || c.shardOf(c.seed.Bytes([]byte("key 1"))).loads.n.Load() != 0 {
 				t.Error("writes are noted after Restore")
 			}
 		})
@@ -182,7 +182,7 @@ func (f readerFunc) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestRestoresAtOnce: two Restores note writes until both have ended.
+// TestRestoresAtOnce: of two Restores each notes writes until it ends, and none from before it began.
 func TestRestoresAtOnce(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	whole := snapshotOf(t, 10)
@@ -192,6 +192,18 @@ func TestRestoresAtOnce(t *testing.T) {
 	must(0, second())
 	if _, found := c.Get(nil, []byte("key 5")); found || c.Len() != 9 {
 		t.Errorf("a deleted key is there: %v, of %d", found, c.Len())
+	}
+	first = must(c.BeginRestore(bytes.NewReader(whole)))
+	c.Delete([]byte("key 5"))
+	c.Clear()
+	second = must(c.BeginRestore(bytes.NewReader(whole)))
+	must(0, first())
+	if n := c.Len(); n != 0 {
+		t.Errorf("%d entries of a Restore that began before Clear", n)
+	}
+	must(0, second())
+	if n := c.Len(); n != 10 {
+		t.Errorf("%d entries of a Restore that began after Clear", n)
 	}
 }
 
@@ -549,7 +561,7 @@ func TestHostileSnapshots(t *testing.T) {
 	// The sum of the sizes is 0 in 32 bits.
 	binary.LittleEndian.PutUint32(huge[highestBytes:], 1<<31)
 	binary.LittleEndian.PutUint32(huge[highestBytes+4:], 1<<31)
-	if _, err := c.restoreBlock(huge); !errors.Is(err, ErrCorrupt) {
+	if _, err := (&restorer{c: c}).block(huge); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a key and a value of 2 GiB each: %v", err)
 	}
 	if restored == 0 || restored == 3*len(block) {

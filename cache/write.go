@@ -188,7 +188,7 @@ func (c *Cache) storeOrDelete(w *write) (version uint64, err error) {
 func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 	s.lockFor(size)
 	defer s.unlock()
-	if w.restored && !s.loads.mayRestore(w.h) || w.loading != nil && w.loading.written.Load() {
+	if w.restored != nil && !s.loads.mayRestore(w.restored, w.h) || w.loading != nil && w.loading.written.Load() {
 		return 0, nil
 	}
 	old, _ := s.current(w.h, w.key)
@@ -205,7 +205,7 @@ func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 //
 // Precondition: the caller locked the shard, and then found old by current.
 func (s *shard) store(w *write, old pinned) (version uint64, err error) {
-	if !w.restored {
+	if w.restored == nil {
 		s.loads.written(w.h, w.key)
 	}
 	if len(w.key) > maxKeyBytes {
@@ -224,7 +224,7 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 		return 0, nil
 	}
 	version, err = s.put(w, old)
-	if !w.restored { // also a load that began before readers found the entry is not stored
+	if w.restored == nil { // also a load that began before readers found the entry is not stored
 		s.loads.written(w.h, w.key)
 	}
 	return version, err

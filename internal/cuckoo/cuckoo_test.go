@@ -43,17 +43,20 @@ func TestModel(t *testing.T) {
 			words = words[:last]
 			delete(at, w)
 		}
+		allGone := func(words []uint64) {
+			for _, w := range words {
+				gone(w)
+			}
+		}
 		refused, next := 0, uint64(1)
 		for step := range 40_000 {
 			grows := step/5_000%2 == 0
 			switch n := r.IntN(100); {
 			case n == 0:
-				ix.Shrink(math.MaxInt, gone)
+				ix.Shrink(math.MaxInt, allGone)
 				ix.Cut(parent)
 			case n < 3 && ix.Buckets() > chunkBytes/bucketBytes:
-				for _, w := range ix.Merge() {
-					gone(w)
-				}
+				allGone(ix.Merge())
 			case n == 3 && !grows && step%1000 == 0:
 				ix.Clear()
 				words, at = words[:0], map[uint64]int{}
@@ -237,7 +240,7 @@ func TestReaders(t *testing.T) {
 		for _, w := range others {
 			ix.Remove(ix.Find(tagOf(w), ^uint64(0), w))
 		}
-		ix.Shrink(math.MaxInt, func(w uint64) { t.Errorf("%#x is dropped", w) })
+		ix.Shrink(math.MaxInt, func(gone []uint64) { t.Errorf("%#x is dropped", gone) })
 	}
 	close(done)
 	readers.Wait()

@@ -72,14 +72,14 @@ func (ix *Index) Split() bool {
 }
 
 // Shrink removes up to most buckets from the end while the slots would fill at most 70% of one
-// chunk less. It keeps the first chunk. It calls drop with each slot that finds no place.
-func (ix *Index) Shrink(most int, drop func(w uint64)) {
+// chunk less. It keeps the first chunk. It calls drop with slots that find no place.
+func (ix *Index) Shrink(most int, drop func(gone []uint64)) {
 	const fewPercent = 70
 	per := 1 << ix.perBits
 	for n := int(ix.buckets.Load()); most > 0 && n > per && ix.used*100 <= (n-per)*Slots*fewPercent; n-- {
 		most--
-		for _, w := range ix.Merge() {
-			drop(w)
+		if gone := ix.Merge(); len(gone) > 0 {
+			drop(gone)
 		}
 	}
 }
