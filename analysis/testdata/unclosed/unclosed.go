@@ -39,7 +39,7 @@ func tables(a freehold.Allocator) error {
 	if err := t.Put(1, 1); err != nil {
 		return err
 	}
-	t.Clone().Len() // want `the Map of btree.Map.Clone is never closed`
+	t.Clone().Len() // want `the Map of t.Clone is never closed`
 	t.Close()
 	i := intern.New(a, nil) // want `the Strings of intern.New is never closed`
 	i.Intern("x")
@@ -64,7 +64,7 @@ func always(a freehold.Allocator) {
 }
 
 func onError(a freehold.Allocator, work func() error) error {
-	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 68 comes without its Close`
+	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 69 comes without its Close`
 	if err := work(); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func cache(p *pool.Pool[node]) {
 }
 
 func guards(s *arena.Shared, early bool) {
-	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 142 comes without its Leave`
+	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 143 comes without its Leave`
 	if early {
 		return
 	}
