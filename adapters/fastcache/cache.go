@@ -27,7 +27,6 @@ package fastcache
 
 import (
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
@@ -64,19 +63,16 @@ func New(maxBytes int) *Cache {
 
 func capacity(maxBytes int) int { return (maxBytes + capacities - 1) / capacities * capacities }
 
-// newCache's Cache is closed when nothing refers to it. Each method keeps it until the method has
-// returned from the entries.
+// newCache's Cache is closed by the collector when nothing refers to its entries.
 func newCache(capacity int) *Cache {
-	c := &Cache{cache.New(freehold.Pages(), &cache.Options{MaxBytes: capacity, Name: "fastcache"}), new(counts)}
+	c := &Cache{cache.New(freehold.Pages(), &cache.Options{MaxBytes: capacity, Name: "fastcache", Collect: true}), new(counts)}
 	c.reset.Store(new(Stats))
-	runtime.AddCleanup(c, (*cache.Cache).Close, c.entries)
 	return c
 }
 
 // Set stores a copy of v for k. It does nothing if key and value together have 64 KiB or more: see
 // [Cache.SetBig]. Entries that are rarely read are evicted when there is no room.
 func (c *Cache) Set(k, v []byte) {
-	defer runtime.KeepAlive(c)
 	if len(k)+len(v)+4 >= chunkSize || c.entries.Set(k, v) != nil {
 		c.skipped.Add(1)
 	}
@@ -84,33 +80,28 @@ func (c *Cache) Set(k, v []byte) {
 
 // Get appends the value of k to dst. It returns dst if there is none.
 func (c *Cache) Get(dst, k []byte) []byte {
-	defer runtime.KeepAlive(c)
 	dst, _ = c.entries.Get(dst, k)
 	return dst
 }
 
 // HasGet is Get, and reports whether there is a value, which may be empty.
 func (c *Cache) HasGet(dst, k []byte) ([]byte, bool) {
-	defer runtime.KeepAlive(c)
 	return c.entries.Get(dst, k)
 }
 
 // Has reports whether k has a value. Stats count it as a Get.
 func (c *Cache) Has(k []byte) bool {
-	defer runtime.KeepAlive(c)
 	return c.entries.View(k, func(cache.Entry) {})
 }
 
 // Del deletes the value of k.
 func (c *Cache) Del(k []byte) {
-	defer runtime.KeepAlive(c)
 	c.entries.Delete(k)
 }
 
 // SetBig is Set for a value of any size up to half of the cache. It does nothing but count if k has
 // 64 KiB or more.
 func (c *Cache) SetBig(k, v []byte) {
-	defer runtime.KeepAlive(c)
 	c.setBig.Add(1)
 	if len(k)+4 >= chunkSize {
 		c.tooBigKeys.Add(1)
@@ -129,7 +120,6 @@ func (c *Cache) GetBig(dst, k []byte) []byte {
 // Reset deletes all entries and begins the figures of [Cache.UpdateStats] anew. The cache may be
 // used while and after it is reset.
 func (c *Cache) Reset() {
-	defer runtime.KeepAlive(c)
 	c.entries.Clear()
 	s := c.total()
 	c.reset.Store(&s)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 )
@@ -21,7 +20,6 @@ const (
 // SaveToFile writes the entries into a folder at path while the cache is in use, and replaces what
 // was there once all is written. It makes the folders above. The Load functions read it.
 func (c *Cache) SaveToFile(path string) error {
-	defer runtime.KeepAlive(c)
 	path = filepath.Clean(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("fastcache: saving a cache: %w", err)
@@ -79,7 +77,6 @@ func load(path string, maxBytes int) (*Cache, error) {
 		return nil, fmt.Errorf("fastcache: the cache at %s has a capacity of %d bytes, want %d", path, size, capacity(maxBytes))
 	}
 	c := newCache(size)
-	defer runtime.KeepAlive(c)
 	if err := c.entries.RestoreFile(filepath.Join(path, entriesFile)); err != nil {
 		c.entries.Close()
 		return nil, fmt.Errorf("fastcache: loading a cache: %w", err)

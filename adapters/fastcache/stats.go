@@ -2,8 +2,6 @@
 
 package fastcache
 
-import "runtime"
-
 // Stats are the figures of a cache. [Cache.UpdateStats] adds to them.
 type Stats struct {
 	GetCalls     uint64 // calls of Get, HasGet, Has and GetBig
@@ -33,7 +31,6 @@ func (s *Stats) Reset() { *s = Stats{} }
 // UpdateStats adds the cache's figures to s. Calls are those since the last [Cache.Reset]. It locks
 // one part of the cache after the other for a moment.
 func (c *Cache) UpdateStats(s *Stats) {
-	defer runtime.KeepAlive(c)
 	reset, now := c.reset.Load(), c.total()
 	s.GetCalls += now.GetCalls - reset.GetCalls
 	s.SetCalls += now.SetCalls - reset.SetCalls

@@ -32,7 +32,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -83,7 +82,7 @@ func NewCacheCustomTimer(size int, timer Timer) *Cache {
 		timer = defaultTimer{}
 	}
 	c := &Cache{
-		entries: cache.New(freehold.Pages(), &cache.Options{MaxBytes: size, Name: "freecache", Access: true}),
+		entries: cache.New(freehold.Pages(), &cache.Options{MaxBytes: size, Name: "freecache", Access: true, Collect: true}),
 		timer:   timer,
 		most:    size/largeShare - ENTRY_HDR_SIZE,
 		counts:  new(counts),
@@ -93,7 +92,6 @@ func NewCacheCustomTimer(size int, timer Timer) *Cache {
 		c.isReal = true
 	}
 	c.reset.Store(new(figures))
-	runtime.AddCleanup(c, (*cache.Cache).Close, c.entries)
 	return c
 }
 
@@ -129,7 +127,6 @@ func (c *Cache) hasExpired(e cache.Entry) bool {
 // read calls f with the value of key, and the second at which it expires, or 0. An expired entry is
 // deleted.
 func (c *Cache) read(key []byte, f func(value []byte, expireAt uint32)) error {
-	defer runtime.KeepAlive(c)
 	var late uint64 // the flags of an expired entry
 	found := c.entries.View(key, func(e cache.Entry) {
 		if c.hasExpired(e) {
@@ -174,7 +171,6 @@ func copyTo(buf, value []byte) []byte {
 // time; else it stays until there is no room. The error is ErrLargeKey or ErrLargeEntry, which
 // leave the key's entry as it is, or [freehold.ErrOutOfMemory].
 func (c *Cache) Set(key, value []byte, expireSeconds int) error {
-	defer runtime.KeepAlive(c)
 	if err := c.fits(key, value); err != nil {
 		return err
 	}
@@ -184,7 +180,6 @@ func (c *Cache) Set(key, value []byte, expireSeconds int) error {
 
 // Touch sets the expiry of key's entry as Set does. The error is ErrNotFound if there is none.
 func (c *Cache) Touch(key []byte, expireSeconds int) error {
-	defer runtime.KeepAlive(c)
 	touched := false
 	_, err := c.entries.Update(key, func(e *cache.Entry, found bool) cache.Change {
 		switch {
@@ -231,7 +226,6 @@ func (c *Cache) GetWithExpirationAndBuf(key, buf []byte) (value []byte, expireAt
 
 // MultiGet is Get of each key. A value that is not found is nil, and its error ErrNotFound.
 func (c *Cache) MultiGet(keys [][]byte) (values [][]byte, errs []error) {
-	defer runtime.KeepAlive(c)
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -275,7 +269,6 @@ func (c *Cache) PeekFn(key []byte, fn func([]byte) error) (err error) {
 }
 
 func (c *Cache) peek(key []byte, f func(value []byte, expireAt uint32)) error {
-	defer runtime.KeepAlive(c)
 	if !c.entries.Peek(key, func(e cache.Entry) { f(e.Value, uint32(e.Flags)) }) {
 		return ErrNotFound
 	}
@@ -319,7 +312,6 @@ func (c *Cache) SetAndGet(key, value []byte, expireSeconds int) (retValue []byte
 // whether updater asked to replace it. It fails as Set does. updater runs under a lock: it
 // must be short, and calls of the Cache from it deadlock.
 func (c *Cache) Update(key []byte, updater Updater) (found, replaced bool, err error) {
-	defer runtime.KeepAlive(c)
 	var tooLarge error
 	_, err = c.entries.Update(key, func(e *cache.Entry, has bool) cache.Change {
 		expired := has && c.hasExpired(*e)
@@ -349,7 +341,6 @@ func (c *Cache) Update(key []byte, updater Updater) (found, replaced bool, err e
 
 // Del deletes key's entry, and reports whether there was one.
 func (c *Cache) Del(key []byte) (affected bool) {
-	defer runtime.KeepAlive(c)
 	affected = c.entries.Delete(key)
 	if affected {
 		c.deleted.Add(1)
@@ -379,7 +370,6 @@ func (c *Cache) DelInt(key int64) (affected bool) { return c.Del(intKey(key)) }
 
 // Clear deletes all entries, and is ResetStatistics. The cache may be used meanwhile.
 func (c *Cache) Clear() {
-	defer runtime.KeepAlive(c)
 	c.entries.Clear()
 	c.ResetStatistics()
 }

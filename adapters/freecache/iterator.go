@@ -21,7 +21,6 @@ type Entry struct {
 // that the cache moves meanwhile may be seen twice or not at all.
 func (c *Cache) NewIterator() *Iterator {
 	next, stop := iter.Pull(func(yield func(*Entry) bool) {
-		defer runtime.KeepAlive(c)
 		for key, e := range c.entries.All() {
 			if !c.hasExpired(e) && !yield(&Entry{copyTo(nil, key), copyTo(nil, e.Value), uint32(e.Flags)}) {
 				return

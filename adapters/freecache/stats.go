@@ -3,7 +3,6 @@
 package freecache
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -36,7 +35,6 @@ func (n *counts) countRead(found, expired bool) {
 // total returns the figures since the cache was made. Each entry that was stored either is there,
 // was dropped or deleted, or was overwritten.
 func (c *Cache) total() figures {
-	defer runtime.KeepAlive(c)
 	s := c.entries.Stats()
 	f := figures{
 		evicted: int64(s.Evicted),
@@ -81,14 +79,12 @@ func (c *Cache) TouchedCount() int64 { return c.touched.Load() }
 
 // EntryCount returns the number of entries. It counts expired entries until they are dropped.
 func (c *Cache) EntryCount() int64 {
-	defer runtime.KeepAlive(c)
 	return int64(c.entries.Len())
 }
 
 // AverageAccessTime returns the mean second at which the entries were last stored or read, or 0 if
 // there are none. It visits and copies each entry.
 func (c *Cache) AverageAccessTime() int64 {
-	defer runtime.KeepAlive(c)
 	var n, idle int64 // seconds
 	for _, e := range c.entries.All() {
 		n++
