@@ -77,7 +77,7 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	size = min(max(size, HeadBytes), s.region-off)
 	from := s.offset(index) + int64(off)
 	skip := int(from & int64(s.align-1))
-	mem, err := s.parent.Alloc((skip+size+s.align-1)&^(s.align-1), pageBytes)
+	mem, err := s.parent.Alloc((skip+size+s.align-1)&^(s.align-1), s.align)
 	if err != nil {
 		s.counts.noMemory.Add(1)
 		return dst, Meta{}, err

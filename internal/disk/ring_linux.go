@@ -3,7 +3,7 @@
 // Ring: reads by io_uring.
 //
 //	submit: entry -> submission queue -> io_uring_enter -> kernel
-//	kernel: completion queue -> eventfd -> Go's poller -> reap -> the goroutine that reads
+//	kernel: completion queue -> eventfd -> Go's poller -> reap -> the goroutine that waits
 //
 // A blocking pread keeps its processor of Go's scheduler until a monitor takes it away, so a few
 // readers starve all other goroutines. Here only the goroutine waits, and no thread.
@@ -84,13 +84,13 @@ type ring struct {
 	cqHead, cqTail *uint32
 	cqMask         uint32
 	completions    []completion
-	reads          [ringEntries]ringRead
-	free           chan uint32 // indexes of reads that are not in use
+	requests       [ringEntries]request
+	free           chan uint32 // indexes of requests that are not in use
 	event          *os.File
 	reaped         chan struct{}
 }
 
-type ringRead struct {
+type request struct {
 	result int32
 	done   chan struct{}
 }
@@ -125,8 +125,8 @@ func newRing(f *os.File) (_ reader, err error) {
 	r.submissions = unsafe.Slice((*submission)(unsafe.Pointer(&r.slots[0])), p.sqEntries)
 	r.cqHead, r.cqTail, r.cqMask = word(p.cq.head), word(p.cq.tail), *word(p.cq.mask)
 	r.completions = unsafe.Slice((*completion)(unsafe.Pointer(&r.rings[p.cq.cqes])), p.cqEntries)
-	for i := range r.reads {
-		r.reads[i].done = make(chan struct{}, 1)
+	for i := range r.requests {
+		r.requests[i].done = make(chan struct{}, 1)
 		r.free <- uint32(i)
 	}
 	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
@@ -156,7 +156,7 @@ func (r *ring) reapEvents() {
 	}
 }
 
-// reap wakes the readers whose completions have come. One goroutine at a time does: after it has
+// reap wakes the goroutines whose completions have come. One goroutine at a time does: after it has
 // unlocked it looks again, for those that gave up meanwhile.
 func (r *ring) reap() {
 	for atomic.LoadUint32(r.cqTail) != atomic.LoadUint32(r.cqHead) && r.reaping.TryLock() {
@@ -164,9 +164,9 @@ func (r *ring) reap() {
 			c := r.completions[head&r.cqMask]
 			head++
 			atomic.StoreUint32(r.cqHead, head)
-			read := &r.reads[c.user]
-			read.result = c.result
-			read.done <- struct{}{}
+			request := &r.requests[c.user]
+			request.result = c.result
+			request.done <- struct{}{}
 		}
 		r.reaping.Unlock()
 	}
@@ -177,8 +177,9 @@ func (r *ring) reap() {
 func (r *ring) ReadAt(b []byte, off int64) (n int, err error) {
 	for n < len(b) {
 		m, err := r.read(b[n:], off+int64(n))
-		if err == unix.EAGAIN || err == unix.EINTR {
-			m, err = r.file.ReadAt(b[n:], off+int64(n)) // the system lacks something for now
+		switch err {
+		case unix.EAGAIN, unix.EBUSY, unix.EINTR, unix.ECANCELED: // the system cannot do it now
+			m, err = r.file.ReadAt(b[n:], off+int64(n))
 		}
 		n += m
 		if err != nil {
@@ -195,22 +196,22 @@ func (r *ring) ReadAt(b []byte, off int64) (n int, err error) {
 func (r *ring) read(b []byte, off int64) (n int, err error) {
 	i := <-r.free
 	defer func() { r.free <- i }()
-	read := &r.reads[i]
+	request := &r.requests[i]
 	if err := r.submit(submission{op: opRead, fd: r.target, offset: uint64(off),
 		addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), length: uint32(len(b)), user: uint64(i)}); err != nil {
 		return 0, err
 	}
 	r.reap()
-	<-read.done
+	<-request.done
 	runtime.KeepAlive(b)
-	if read.result < 0 {
-		return 0, syscall.Errno(-read.result)
+	if request.result < 0 {
+		return 0, syscall.Errno(-request.result)
 	}
-	return int(read.result), nil
+	return int(request.result), nil
 }
 
 // submit passes s to the kernel. After an error the kernel has not seen it. The queue has room,
-// since it has an entry for each read.
+// since it has an entry for each request.
 func (r *ring) submit(s submission) error {
 	r.submitting.Lock()
 	defer r.submitting.Unlock()
@@ -230,15 +231,12 @@ func (r *ring) submit(s submission) error {
 			if e == 0 {
 				e = unix.EAGAIN
 			}
-			if e == unix.EBUSY {
-				e = unix.EAGAIN
-			}
 			return e
 		}
 	}
 }
 
-// Close ends the ring. No read may be running.
+// Close ends the ring. No other call may be running.
 func (r *ring) Close() error {
 	r.event.Close()
 	<-r.reaped
