@@ -17,6 +17,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/test/await"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -65,6 +66,18 @@ func (x *index) check(t testing.TB, next int) (hits int, errs map[error]int) {
 // fail is turned off, with one line in the log, and leaves no index.
 func TestFaults(t *testing.T) {
 	eio := func([]byte, int64) (int, error) { return 0, syscall.EIO }
+	failing := func(reads int32) func(*Store) {
+		return func(s *Store) {
+			var n atomic.Int32
+			read := s.readAt
+			s.readAt = func(b []byte, off int64) (int, error) {
+				if n.Add(1) <= reads {
+					return 0, syscall.EIO
+				}
+				return read(b, off)
+			}
+		}
+	}
 	for _, test := range []struct {
 		name string
 		wrap func(*Store)
@@ -76,16 +89,8 @@ func TestFaults(t *testing.T) {
 			s.writeAt = func(b []byte, _ int64) (int, error) { return len(b) / 2, syscall.ENOSPC }
 		}, syscall.ENOSPC, func(st Stats) bool { return st.WriteErrors == 1 }},
 		{"reads fail", func(s *Store) { s.readAt = eio }, syscall.EIO, func(st Stats) bool { return st.ReadErrors >= maxReadErrors }},
-		{"seven reads fail", func(s *Store) {
-			var n atomic.Int32
-			read := s.readAt
-			s.readAt = func(b []byte, off int64) (int, error) {
-				if n.Add(1) < maxReadErrors {
-					return 0, syscall.EIO
-				}
-				return read(b, off)
-			}
-		}, nil, func(st Stats) bool { return st.ReadErrors == maxReadErrors-1 }},
+		{"seven reads fail", failing(maxReadErrors - 1), nil, func(st Stats) bool { return st.ReadErrors == maxReadErrors-1 }},
+		{"eight reads fail", failing(maxReadErrors), syscall.EIO, func(st Stats) bool { return st.ReadErrors == maxReadErrors }},
 		{"short reads", func(s *Store) {
 			s.readAt = func(b []byte, off int64) (int, error) { return s.file.ReadAt(b[:len(b)/2], off) }
 		}, io.ErrUnexpectedEOF, func(st Stats) bool { return st.ReadErrors >= maxReadErrors }},
@@ -169,6 +174,9 @@ func TestFlips(t *testing.T) {
 	x.settle()
 	file, err := os.ReadFile(x.s.file.Name())
 	filetest.Must(t, err)
+	if bytes.Contains(file, bytes.Repeat([]byte{0xCD}, 16)) {
+		t.Error("undefined memory is written to the file")
+	}
 	type record struct {
 		key      int
 		from, to int64
@@ -306,6 +314,56 @@ func TestAppendNeverWaits(t *testing.T) {
 	x.settle()
 	if hits, _ := x.check(t, n); hits != n || !x.set(keyOf(n), nil, Meta{}) {
 		t.Errorf("%d hits of %d after the writes", hits, n)
+	}
+}
+
+// A place of an older lap, whose region is being filled again, has no record before the new one is
+// complete, and then has that one. The buffer may become free while a reader waits for it.
+func TestReadOfABuffer(t *testing.T) {
+	o := small(t, 8)
+	x, _ := open(t, o)
+	key := []byte("key")
+	read := func(at Place) error {
+		_, _, err := x.s.Read(nil, at, 1000, key)
+		return err
+	}
+	put := func(n int) Place {
+		if !x.set(key, make([]byte, n), Meta{}) {
+			t.Fatal("no room")
+		}
+		x.settle()
+		return x.at[x.hash(key)].at
+	}
+	put(10)
+	second := put(10) // the second record of a region
+	for life := x.s.Life(second); x.s.Life(second) == life; {
+		put(3000)
+	}
+	// The buffer had a region with a record in this unit before.
+	if err := read(second); err != ErrOverwritten {
+		t.Errorf("within a record that is being filled: %v", err)
+	}
+
+	at := put(10)
+	b := x.s.open
+	b.pins.Lock() // as when it becomes free
+	done, result := make(chan bool, 1), make(chan error, 1)
+	go func() {
+		result <- read(at)
+		done <- true
+	}()
+	if !await.Lock("disk.(*Store).read", done) {
+		t.Fatal("Read does not wait for the buffer")
+	}
+	seq := b.seq.Load()
+	b.seq.Store(0)
+	b.pins.Unlock()
+	if err := <-result; err != ErrDamaged { // the region is not in the file
+		t.Errorf("a buffer that is free: %v", err)
+	}
+	b.seq.Store(seq)
+	if err := read(at); err != nil {
+		t.Error(err)
 	}
 }
 

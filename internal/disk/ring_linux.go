@@ -84,15 +84,10 @@ type ring struct {
 	cqHead, cqTail *uint32
 	cqMask         uint32
 	completions    []completion
-	requests       [ringEntries]request
-	free           chan uint32 // indexes of requests that are not in use
+	results        [ringEntries]chan int32 // of reads
+	free           chan uint32             // indexes of results that no read waits for
 	event          *os.File
 	reaped         chan struct{}
-}
-
-type request struct {
-	result int32
-	done   chan struct{}
 }
 
 // newRing returns a ring for f, or an error where the system has none or refuses it.
@@ -125,8 +120,8 @@ func newRing(f *os.File) (_ reader, err error) {
 	r.submissions = unsafe.Slice((*submission)(unsafe.Pointer(&r.slots[0])), p.sqEntries)
 	r.cqHead, r.cqTail, r.cqMask = word(p.cq.head), word(p.cq.tail), *word(p.cq.mask)
 	r.completions = unsafe.Slice((*completion)(unsafe.Pointer(&r.rings[p.cq.cqes])), p.cqEntries)
-	for i := range r.requests {
-		r.requests[i].done = make(chan struct{}, 1)
+	for i := range r.results {
+		r.results[i] = make(chan int32, 1)
 		r.free <- uint32(i)
 	}
 	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
@@ -164,9 +159,7 @@ func (r *ring) reap() {
 			c := r.completions[head&r.cqMask]
 			head++
 			atomic.StoreUint32(r.cqHead, head)
-			request := &r.requests[c.user]
-			request.result = c.result
-			request.done <- struct{}{}
+			r.results[c.user] <- c.result
 		}
 		r.reaping.Unlock()
 	}
@@ -196,22 +189,21 @@ func (r *ring) ReadAt(b []byte, off int64) (n int, err error) {
 func (r *ring) read(b []byte, off int64) (n int, err error) {
 	i := <-r.free
 	defer func() { r.free <- i }()
-	request := &r.requests[i]
 	if err := r.submit(submission{op: opRead, fd: r.target, offset: uint64(off),
 		addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), length: uint32(len(b)), user: uint64(i)}); err != nil {
 		return 0, err
 	}
 	r.reap()
-	<-request.done
+	result := <-r.results[i]
 	runtime.KeepAlive(b)
-	if request.result < 0 {
-		return 0, syscall.Errno(-request.result)
+	if result < 0 {
+		return 0, syscall.Errno(-result)
 	}
-	return int(request.result), nil
+	return int(result), nil
 }
 
 // submit passes s to the kernel. After an error the kernel has not seen it. The queue has room,
-// since it has an entry for each request.
+// since it has an entry for each result.
 func (r *ring) submit(s submission) error {
 	r.submitting.Lock()
 	defer r.submitting.Unlock()

@@ -12,7 +12,8 @@ func Lock(function string, done <-chan bool) bool {
 	for stacks := make([]byte, 1<<20); len(done) == 0; runtime.Gosched() {
 		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 			status, calls, _ := strings.Cut(stack, "\n")
-			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
+			waits := strings.Contains(status, "[sync.Mutex.Lock") || strings.Contains(status, "[sync.RWMutex.RLock")
+			if waits && strings.Contains(calls, function+"(") {
 				return true
 			}
 		}
