@@ -367,6 +367,54 @@ func TestReadOfABuffer(t *testing.T) {
 	}
 }
 
+// The writer waits for a goroutine that copies a record to its buffer, or from it.
+func TestWriterWaits(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// begin begins the copy in the open region, and end ends it.
+		begin func(s *Store, r *Record) (at Place, end func())
+		in    string
+	}{
+		{"to a buffer", func(s *Store, r *Record) (Place, func()) {
+			size := Size(len(r.Key), len(r.Value))
+			b, off := s.reserve(r.Hash, size)
+			return s.place(b.seq.Load(), off), func() { b.fill(r, off, size) }
+		}, "disk.(*Store).write"},
+		{"from a buffer", func(s *Store, r *Record) (Place, func()) {
+			at, _ := s.Append(r)
+			b := s.open
+			b.pins.RLock()
+			return at, b.pins.RUnlock
+		}, "disk.(*buffer).release"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			done := make(chan bool, 1)
+			o := small(t, 16)
+			o.wrap = func(s *Store) {
+				wrote, n := s.wrote, 0
+				s.wrote = func() {
+					wrote()
+					if n++; n == 2 { // the first is before any region
+						done <- true
+					}
+				}
+			}
+			x, _ := open(t, o)
+			r := &Record{Key: []byte("key"), Value: valueOf([]byte("key"), 1, 100)}
+			at, end := test.begin(x.s, r)
+			x.fill(t, 0, 2, 500)
+			if !await.Lock(test.in, done) {
+				t.Fatal("the writer does not wait")
+			}
+			end()
+			x.settle()
+			if v, _, err := x.s.Read(nil, at, Size(len(r.Key), len(r.Value)), r.Key); err != nil || !bytes.Equal(v, r.Value) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 // Reclaiming writes again the records of the highest worth, in at most half of a region, and reads
 // no more than the table if nothing is worth it.
 func TestReclaim(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // stopped returns the options of a store with records that was closed, and the number of keys.
@@ -86,6 +87,21 @@ func TestColdStarts(t *testing.T) {
 			}
 			return nil
 		}, nil},
+		{"sync fails", func(x *index) error {
+			defer vm.SetFault(func(op vm.Op) error {
+				if op == vm.OpSyncFile {
+					return refused
+				}
+				return nil
+			})()
+			if err := x.s.Close(x.save); !errors.Is(err, refused) {
+				return errors.New("Close does not return the error of sync")
+			}
+			return nil
+		}, nil},
+		{"the file is gone", func(x *index) error {
+			return errors.Join(x.s.Close(x.save), os.Remove(x.s.file.Name()))
+		}, nil},
 		{"load fails", nil, func(o *Options) { o.Load = func(io.Reader) error { return refused } }},
 		{"a larger file", nil, func(o *Options) { o.MaxBytes += testRegion }},
 		{"a smaller file", nil, func(o *Options) { o.MaxBytes -= testRegion }},
@@ -153,6 +169,9 @@ func FuzzRegion(f *testing.F) {
 	r.put(region)
 	seal(region, g.position(seq, 0))
 	entry{5, 0, Size(3, 1000)}.put(entryAt(region, 0))
+	g.putFoot(region, seq, 1, Size(3, 1000))
+	f.Add(bytes.Clone(region))
+	entry{5, testRegion - UnitBytes, Size(3, 1000)}.put(entryAt(region, 0)) // beyond the end
 	g.putFoot(region, seq, 1, Size(3, 1000))
 	f.Add(region)
 	f.Fuzz(func(t *testing.T, b []byte) {
