@@ -102,6 +102,7 @@ func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
 		"*freehold.locked":   freehold.NewLocked(freehold.NewTagged(blind, "")),
 		"*freehold.Tagged":   freehold.NewTagged(freehold.NewTagged(blind, "a"), "b"),
 		"*freehold.fallback": freehold.NewFallback(newSlot(), freehold.NewLocked(blind)),
+		"*freehold.Scope":    freehold.NewScope(freehold.NewScope(blind)),
 	} {
 		wantPanic(t, "freehold: NewFallback: first, a "+kind+", cannot tell its blocks: it is around a freehold_test.plain, which is no Owner", func() {
 			freehold.NewFallback(first, newSlot())
@@ -171,7 +172,7 @@ func TestGoodSizeThroughTiers(t *testing.T) {
 	small, middle := pool.NewBlocks(h, 16, 8, nil), pool.NewBlocks(h, 256, 8, nil)
 	defer small.Close()
 	defer middle.Close()
-	limited := freehold.NewLimit(freehold.NewTagged(freehold.NewLocked(small), ""), 1000)
+	limited := freehold.NewLimit(freehold.NewTagged(freehold.NewLocked(freehold.NewScope(small)), ""), 1000)
 	tiers := freehold.NewFallback(limited, freehold.NewFallback(middle, h))
 	for size, want := range map[int]int{
 		1: 16, 16: 16, 17: 256, 256: 256, 257: h.GoodSize(257), 300: h.GoodSize(300), 100_000: h.GoodSize(100_000),

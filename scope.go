@@ -96,7 +96,7 @@ func (s *Scope) Live() int {
 // other call may be under way, and nothing may use the blocks any more. Later calls that allocate
 // or free panic; Close then returns 0. Close the Scope before next.
 func (s *Scope) Close() (freed int) {
-	if s.next == nil || s.closed.Swap(true) {
+	if s.closed.Swap(true) {
 		return 0
 	}
 	s.mu.Lock()

@@ -44,6 +44,41 @@ func TestScopeFreesWhatIsLeft(t *testing.T) {
 	}
 }
 
+// reuser gives the block of a Free to the Alloc that its owner makes during that Free.
+type reuser struct {
+	*alloctest.Allocator
+	freed  []byte
+	during func()
+}
+
+func (r *reuser) Alloc(size, align int) ([]byte, error) {
+	if b := r.freed; b != nil {
+		r.freed = nil
+		return b, nil
+	}
+	return r.Allocator.Alloc(size, align)
+}
+
+func (r *reuser) Free(b []byte) {
+	if f := r.during; f != nil {
+		r.freed, r.during = b, nil
+		f()
+		return
+	}
+	r.Allocator.Free(b)
+}
+
+// Free forgets a block before next may give its address to another call.
+func TestScopeForgetsABlockBeforeItsFree(t *testing.T) {
+	r := &reuser{Allocator: alloctest.New(t)}
+	s := freehold.NewScope(r)
+	b := freehold.Must(s.Alloc(8, 8))
+	r.during = func() { freehold.Must(s.Alloc(8, 8)) }
+	if s.Free(b); s.Live() != 1 || s.Close() != 1 {
+		t.Error("the block of the second Alloc is gone")
+	}
+}
+
 // A request that next refuses, or panics for, changes nothing.
 func TestScopeAfterFailures(t *testing.T) {
 	s := freehold.NewScope(freehold.NewLimit(alloctest.New(t), 100))

@@ -26,6 +26,21 @@ func fillLimbo(t *testing.T, p *processor) {
 	}
 }
 
+// A relief that asks leaves limbo alone, because other caches may have entries.
+func TestAskLeavesLimbo(t *testing.T) {
+	h := newHeap(t, Options{})
+	all := newProcessors(h, 2)
+	fillLimbo(t, all[0])
+	allocOn(t, all[1], 64, 1, false) // a cache
+	before := h.small.LimboBytes()
+	all[0].slow(func() {
+		if !h.caches.ask() || h.small.LimboBytes() < before {
+			t.Errorf("%d bytes of %d are left in limbo", h.small.LimboBytes(), before)
+		}
+	})
+	all[1].Close()
+}
+
 // Limbo is bounded by a drain of the goroutine that frees.
 func TestLimboIsBounded(t *testing.T) {
 	h := newHeap(t, Options{})

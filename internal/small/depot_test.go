@@ -240,6 +240,57 @@ func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 	}
 }
 
+// A home adopts or borrows the last span on the list of another home, not its first, which is
+// nearly full.
+func TestHomesTakeTheLastSpan(t *testing.T) {
+	for _, tt := range []struct {
+		out     int // blocks out of the last span, of 512
+		adopted bool
+	}{{256, true}, {257, false}} {
+		m := newHomes(t, 2).m
+		h, c := &m.Heap, &m.central[class64]
+		m.depot(class64, 0)
+		m.depot(class64, 1)
+		var spans [2]*Span // the last of the list first
+		var taken [512 + 256]Entry
+		carved := 0
+		for i, out := range []int{tt.out, 500} {
+			if err := c.grow(h, 0); err != nil {
+				t.Fatal(err)
+			}
+			spans[i] = spanPtr(c.partial(0).Head)
+			carved += c.carve(spans[i], taken[carved:][:out])
+		}
+		adopted := c.ownOrAdopted(1)
+		if (adopted != nil) != tt.adopted || adopted != nil && adopted != spans[0] || !tt.adopted && c.foreign(1) != spans[0] {
+			t.Errorf("%d blocks out: adopts %p, or else borrows %p; the last is %p", tt.out, adopted, c.foreign(1), spans[0])
+		}
+		c.restore(h, taken[:carved])
+	}
+}
+
+// If a payer has lowered the limit since, a depot frees the empty magazines that it may not keep.
+func TestLowerLimitFreesEmptyMagazines(t *testing.T) {
+	p := newProcessor(t)
+	live := make([][]byte, 20_000)
+	for range 2 { // the second time from the depot
+		for i := range live {
+			live[i] = p.alloc(t, 64)
+		}
+		_, empty := p.m.magazines(class64)
+		if empty > 100 {
+			p.m.below.MaxBytes = 64 << 20
+		}
+		for _, b := range live {
+			p.free(b)
+		}
+	}
+	if stocked, empty := p.m.magazines(class64); p.m.below.MaxBytes == 0 || stocked+empty > 20 {
+		t.Errorf("limit %d: %d magazines with blocks and %d without", p.m.below.MaxBytes, stocked, empty)
+	}
+	p.m.check(t) // each magazine is in the depot, in the cache or free
+}
+
 // Calls may read while others allocate: with -race too.
 func TestCallsBesideOthers(t *testing.T) {
 	p := newProcessor(t)
@@ -254,6 +305,10 @@ func TestCallsBesideOthers(t *testing.T) {
 	<-done
 	if n := p.m.Calls(); first < 1 || n != 3 {
 		t.Errorf("%d calls, and then %d", first, n)
+	}
+	p.m.FreeToDepot(p, class64, p.slot, p.alloc(t, 64))
+	if n := p.m.Calls(); n != 4 {
+		t.Errorf("%d calls with a Free", n)
 	}
 }
 

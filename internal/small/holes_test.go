@@ -63,7 +63,8 @@ func TestHolesSplitNoHugePages(t *testing.T) {
 	}
 }
 
-// A punch ends when a block has moved or a span was freed, and the class is not at rest then.
+// A punch visits the spans of all homes. It ends when a block has moved or a span was freed, and the
+// class is not at rest then.
 func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
@@ -74,12 +75,13 @@ func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 		"a block moved, at last": func(c *central, last bool) { c.used = last },
 		"a span was freed":       func(c *central, _ bool) { c.released++ },
 	} {
-		p := newProcessor(t)
+		p := newHomes(t, 4)
 		const size = 30000
 		c := &p.m.central[ClassFor(size, 1)]
 		first := map[*Span]bool{}
 		var rest [][]byte
-		for len(first) < 4 {
+		for len(first) < 6 {
+			workIn(len(first) / 3 * 2)
 			b := p.alloc(t, size)
 			if s := SpanAt(AddrOf(b)); first[s] {
 				rest = append(rest, b)
@@ -101,8 +103,11 @@ func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 		})
 		c.punch(&p.m.Heap)
 		restore()
-		if calls == 0 || spans < 3 {
-			t.Fatalf("%s: %d calls for %d spans", name, calls, spans)
+		if n := int(c.partial(0).n.Load()); calls == 0 || n == 0 || n == spans {
+			t.Fatalf("%s: %d calls for %d spans, %d of home 0", name, calls, spans, n)
+		}
+		if name == "nothing" && calls < spans {
+			t.Errorf("%d calls for %d spans", calls, spans)
 		}
 		if once := name == "a block moved" || name == "a span was freed"; (calls == 1) != once {
 			t.Errorf("%s: holes in %d spans of %d", name, calls, spans)

@@ -110,13 +110,38 @@ func TestSmallLimboNeedsNoDrain(t *testing.T) {
 	m.noteLimbo(-minLimbo - 1)
 }
 
-// A closed heap has nothing to drain.
-func TestCloseForgetsLimbo(t *testing.T) {
-	m := newProcessor(t).m
+// A closed heap has nothing to drain, and its depots lead to no memory.
+func TestCloseForgetsLimboAndDepots(t *testing.T) {
+	p := newProcessor(t)
+	m, d := p.m, p.m.depot(class64, 0)
+	for range 2 {
+		full, err := d.newMagazine(&m.Heap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.central[class64].fill(&m.Heap, full, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		empty, err := d.newMagazine(&m.Heap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.keep(&m.Heap, full)
+		d.keep(&m.Heap, empty)
+	}
+	if stocked, empty := m.magazines(class64); stocked != 2 || empty == 0 || d.look() != 2 {
+		t.Fatalf("%d magazines with blocks, %d without", stocked, empty)
+	}
 	m.noteLimbo(minLimbo + 1)
 	m.extra.Add(1)
 	m.close()
 	if n := m.LimboBytes(); n != 0 || m.DrainIsDue() || m.extra.Load() != 0 {
 		t.Errorf("%d bytes in limbo, a drain is due: %v, %d extra bytes", n, m.DrainIsDue(), m.extra.Load())
+	}
+	if l := m.central[class64].partial(0); l.List != (pages.List{}) || l.n.Load() != 0 {
+		t.Errorf("the home has %d spans: %+v", l.n.Load(), l.List)
+	}
+	if d.stocked != (pile{}) || d.empty != (pile{}) || d.look() != 0 {
+		t.Errorf("the depot has %+v and %+v, and says %d", d.stocked, d.empty, d.look())
 	}
 }
