@@ -217,7 +217,7 @@ func (s *shard) begin(n uint32, w *want, alone bool) {
 
 // linesOfItems returns the cache lines of a mean item, at most maxLines.
 func (s *shard) linesOfItems() int {
-	taken := s.used - s.index.Chunks()*s.c.segmentBytes - s.spare
+	taken := s.used - s.indexBytes() - s.spare
 	return min(taken/max(s.index.Len(), 1)/blocks.LineBytes+1, maxLines)
 }
 

@@ -15,9 +15,11 @@
 //	bound, lend            the shards' parts of MaxBytes
 //	stats                  figures
 //	sweep                  drops expired entries and returns memory, in the background
+//	disk                   opens and closes the disk tier, and answers its store
 //	shard, rewrite         the entries of a shard
 //	reclaim                memory for items, by dropping expired ones and emptying segments
 //	allot                  memory for items, as long as some is available
+//	tier                   the entries on disk, and their ways between memory and disk
 //	pinned, version        the item that a slot refers to, and its version
 //	policy                 chooses victims; it changes only ghosts, in the notes of buckets
 //	segment, expiry        blocks of items, their byte counts, expiry and pins
@@ -36,6 +38,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
+	"github.com/freehold-go/freehold/internal/disk"
 	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/owners"
@@ -63,6 +66,8 @@ type Cache struct {
 	sweeper      sweeper
 	copier       *copier // nil unless a debug mode is on
 	refreshes    refreshes
+	disk         *disk.Store // nil without Options.Disk
+	diskOff      error       // why it could not be opened
 	seam         seam.Seam
 }
 
@@ -110,6 +115,9 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	c.sweeper.init(c, (*Cache).sweep)
 	c.bound.init(c, o)
 	c.raise(firstVersion())
+	if o.Disk != nil {
+		c.openDisk()
+	}
 	c.number = opened.Add(c, true)
 }
 
@@ -213,6 +221,7 @@ func (c *Cache) Close() {
 	opened.Remove(c.number)
 	c.sweeper.stop()
 	c.bound.close()
+	c.closeDisk()
 	keepHighest(c.highestVersion())
 	for i := range c.shards {
 		c.shards[i].close()

@@ -50,7 +50,10 @@ func (s *shard) check() {
 		}
 	})
 	s.index.Check()
-	used := s.index.Chunks()*s.c.segmentBytes + s.segs.pages.Len()*pageBytes
+	used := s.indexBytes() + s.segs.pages.Len()*pageBytes
+	for i := 0; s.tier != nil && i < len(s.tier.parts); i++ {
+		s.tier.parts[i].Check()
+	}
 	sumLive, sumUsed, states := 0, 0, map[state]int{}
 	s.segs.each(func(n uint32, g *segment) {
 		used += int(g.bytes)

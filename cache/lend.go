@@ -92,7 +92,7 @@ func (b *bound) borrow(s *shard, bytes int) {
 	s.limit += lent
 	lent = 0
 	// The index and the pages are not evicted. The index shrinks only as entries go.
-	fixed := func() int { return s.index.Chunks()*b.c.segmentBytes + s.segs.pages.Len()*pageBytes }
+	fixed := func() int { return s.indexBytes() + s.segs.pages.Len()*pageBytes }
 	finish(func() {
 		for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
 			s.shrinkIndex(math.MaxInt, Room)

@@ -19,12 +19,15 @@ type model struct {
 	parent  *freehold.Limit
 	clock   *fakeTime
 	want    map[string]modelEntry
+	most    int   // the MaxBytes of New
 	scale   int   // of values
 	fails   bool  // the parent may refuse, or kept entries leave no room
 	keeps   bool  // some entries are Kept
 	expiry  bool  // Options.Expiry is expiryOfModel
 	counted Stats // the counters that the calls should have led to
 
+	lost    int               // entries that left the disk since the cache was made
+	reads   uint64            // entries that earlier caches read on disk
 	highest map[string]uint64 // version of each key that was ever seen
 	written map[string]bool   // since then
 }
@@ -40,16 +43,35 @@ type modelEntry struct {
 func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
 	m := &model{
 		t: t, want: map[string]modelEntry{}, parent: freehold.NewLimit(parent, o.MaxBytes), scale: 1 + o.MaxBytes/(1<<20),
-		highest: map[string]uint64{}, written: map[string]bool{},
+		most: o.MaxBytes, highest: map[string]uint64{}, written: map[string]bool{},
+	}
+	if o.Disk != nil {
+		m.parent = freehold.NewLimit(parent, o.MaxBytes+64<<20) // buffers
+		m.scale *= 100
 	}
 	o.OnEvict = m.evicted
 	if m.expiry = o.Expiry != nil; m.expiry {
 		o.Expiry = expiryOfModel
 	}
-	m.c = New(m.parent, &o)
-	m.clock = m.c.fake()
+	m.open(o)
 	m.clock.now = time.Second
 	return m
+}
+
+func (m *model) open(o Options) {
+	m.c = New(m.parent, &o)
+	m.clock = m.c.fake()
+	m.counted, m.lost = Stats{}, 0
+}
+
+// found returns whether key should have an entry. If a call has not found it, it may have left the
+// disk.
+func (m *model) found(key string, found bool) bool {
+	if m.has(key) && !found && m.c.disk != nil {
+		m.lost++
+		delete(m.want, key)
+	}
+	return m.has(key)
 }
 
 // expiryOfModel keeps the TTL, makes it longer or shorter, or has the entry expire at once.
@@ -167,27 +189,26 @@ func (m *model) step(op byte, arg, more int) {
 	default:
 		m.stored(key, e, true, must(true, m.failed(key, true, m.c.putFor(key, e))), false)
 	case 8, 9:
-		had := m.has(key)
-		if got := m.c.Delete([]byte(key)); got != had {
+		if got := m.c.Delete([]byte(key)); got != m.found(key, got) {
 			m.t.Fatalf("Delete(%q) = %t", key, got)
 		}
 		delete(m.want, key)
 	case 10:
-		had := m.has(key)
 		done, err := m.c.Add([]byte(key), e)
+		had := m.found(key, !done)
 		m.stored(key, e, done, done == !had || err != nil && m.failed(key, false, err) == nil, false)
 	case 11:
-		had := m.has(key)
 		done, err := m.c.Replace([]byte(key), e)
+		had := m.found(key, done)
 		m.stored(key, e, done, done == had || err != nil && m.failed(key, false, err) == nil, false)
 	case 12:
 		m.update(key, e, more)
 	case 13:
-		had := m.has(key)
-		if got := m.c.Touch([]byte(key), e.TTL); got != had {
+		got := m.c.Touch([]byte(key), e.TTL)
+		if got != m.found(key, got) {
 			m.t.Fatalf("Touch(%q) = %t", key, got)
 		}
-		if had {
+		if got {
 			w := m.want[key]
 			w.expires, w.inTicks = m.expires(e.TTL)
 			m.want[key] = w
@@ -249,16 +270,17 @@ func (m *model) stored(key string, e Entry, done, right, keeps bool) {
 		}
 	}
 	_, ok := m.c.Get(nil, []byte(key))
+	m.found(key, ok)
 	if m.read(key, ok); !ok && m.fails {
 		delete(m.want, key)
 	}
 }
 
 func (m *model) update(key string, e Entry, more int) {
-	had, left := m.has(key), m.left(key)
+	had, left := false, m.left(key)
 	change, before := Change(more%5), uint64(0)
 	version, err := m.c.Update([]byte(key), func(old *Entry, found bool) Change {
-		if found != had || string(old.Value) != m.value(key) {
+		if had = m.found(key, found); found != had || string(old.Value) != m.value(key) {
 			m.t.Fatalf("Update(%q) finds %t, %d bytes", key, found, len(old.Value))
 		}
 		before = old.Version
@@ -297,8 +319,10 @@ func (m *model) rare(arg, more int) {
 	case arg%1024 == 0:
 		m.c.Clear()
 		clear(m.want)
+	case m.c.disk != nil && arg%64 == 3:
+		m.restart(arg%256 == 3)
 	case arg%16 < 2:
-		m.c.Resize(max(m.parent.MaxBytes()/128*(16+more%113), MinBytes))
+		m.c.Resize(max(m.most/128*(16+more%113), MinBytes))
 	default:
 		m.verify()
 	}
@@ -309,7 +333,12 @@ func (m *model) sweep() {
 	before := m.counted
 	m.c.sweep()
 	for key, e := range m.want {
-		if e.isOver(m.clock.now.Truncate(time.Second)) {
+		if !e.isOver(m.clock.now.Truncate(time.Second)) {
+			continue
+		}
+		if m.c.disk != nil && m.c.found([]byte(key)).it == nil { // it expires on disk
+			delete(m.want, key)
+		} else {
 			m.t.Fatalf("%q stays at %v, and has expired at %v", key, m.clock.now, e.expires)
 		}
 	}
@@ -339,6 +368,11 @@ func (m *model) get(key string) {
 		}
 		m.highest[key], m.written[key] = e.Version, false
 	})
+	if had && !found && m.c.disk != nil && !m.found(key, found) {
+		had = false
+		m.counted.Hits--
+		m.counted.Misses++
+	}
 	if found != had {
 		m.t.Fatalf("View(%q) = %t", key, found)
 	}
@@ -365,10 +399,21 @@ func (m *model) verify() {
 		}
 	}
 	st := m.c.Stats()
+	buffers := 0
+	if m.c.disk != nil {
+		n, buffers = live, st.Disk.BufferBytes
+		if m.lost > int(st.Disk.Evicted+st.Disk.Errors) || st.Disk.Errors > 0 {
+			m.t.Fatalf("%d entries are lost: %+v", m.lost, st)
+		}
+		if st.Disk.Off != nil {
+			m.t.Fatal(st.Disk.Off)
+		}
+		st.Len += live
+	}
 	if n != live {
 		m.t.Fatalf("All has %d entries, want %d", n, live)
 	}
-	if st.Len < live || st.Len > st.Slots || st.Slots*8 > st.Index {
+	if st.Len < live || m.c.disk == nil && st.Len > st.Slots || st.Slots*8 > st.Index {
 		m.t.Fatalf("%d entries in an index of %d slots, %d bytes; want %d", st.Len, st.Slots, st.Index, live)
 	}
 	got := Stats{Hits: st.Hits, Misses: st.Misses, Sets: st.Sets, Evicted: st.Evicted, Expired: st.Expired, Shrunk: st.Shrunk}
@@ -378,7 +423,7 @@ func (m *model) verify() {
 	if got != m.counted {
 		m.t.Fatalf("%+v, want %+v", got, m.counted)
 	}
-	if st.Reserved > st.MaxBytes || m.parent.Used() != st.Reserved {
+	if st.Reserved > st.MaxBytes || m.parent.Used() != st.Reserved+buffers {
 		m.t.Fatalf("%d bytes of the parent, %d counted, of at most %d", m.parent.Used(), st.Reserved, st.MaxBytes)
 	}
 }

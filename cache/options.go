@@ -80,7 +80,8 @@ type Options struct {
 	KeepAll bool
 
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
-	// an entry that a call replaces, deletes or clears. Key and value are the cache's own memory:
+	// an entry that a call replaces, deletes or clears, nor with one that goes to Disk, even when it
+	// leaves the disk. Key and value are the cache's own memory:
 	// OnEvict must neither change nor keep them. It runs under the lock of a shard. So it must be
 	// short, and calls of the cache from it deadlock. Calls for entries of different shards may run
 	// at the same time.
@@ -101,6 +102,10 @@ type Options struct {
 	// such as an arena, panics. A parent that is no [freehold.Heap], nor a wrapper of heaps, must
 	// not be closed before the collector has closed the cache.
 	Collect bool
+
+	// Disk, unless it is nil, adds a second, larger tier on disk, for the entries that are evicted
+	// from memory.
+	Disk *Disk
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the
 	// pressure wants, and grow back when it is calm. The cache keeps at least a quarter of its
@@ -136,6 +141,9 @@ func (o *Options) check() {
 	}
 	if o.Favor != Hits && o.Favor != ByteHits {
 		arg.Panicf(call, "Options.Favor %d, want Hits or ByteHits", o.Favor)
+	}
+	if o.Disk != nil {
+		o.Disk.check(o)
 	}
 	if !(o.Jitter >= 0 && o.Jitter <= 1) {
 		arg.Panicf(call, "Options.Jitter %v, want 0 to 1", o.Jitter)

@@ -36,7 +36,7 @@ func (s *shard) unpin(r pinned) {
 // accessTime.
 func (s *shard) entryOf(r pinned, now uint32) (e Entry) {
 	e.Value, e.Flags, e.Version = r.it.value(), r.it.flags(), s.version(r.w, r.it)
-	e.Kept = s.isKept(r.w)
+	e.Kept = !r.isImage() && s.isKept(r.w)
 	e.TTL = s.c.clock.left(r.it.expires.Load())
 	if at := r.it.access(); at != nil {
 		a := at.Load()

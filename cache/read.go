@@ -24,8 +24,11 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	c.base.MustBeOpen(&kind, "Get")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	r := c.countRead(s, s.find(h, key))
-	if r.it == nil {
+	r := s.find(h, key)
+	if r.it == nil && s.tier != nil {
+		r = s.fetch(h, key, true)
+	}
+	if r = c.countRead(s, r); r.it == nil {
 		return dst, false
 	}
 	dst = append(dst, r.it.value()...)
@@ -57,8 +60,11 @@ func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
 
 func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	s := c.shardOf(h)
-	r := c.countRead(s, s.find(h, key))
-	if r.it == nil {
+	r := s.find(h, key)
+	if r.it == nil && s.tier != nil {
+		r = s.fetch(h, key, true)
+	}
+	if r = c.countRead(s, r); r.it == nil {
 		return false
 	}
 	defer s.unpin(r)
@@ -76,6 +82,9 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
+	if r.it == nil && s.tier != nil {
+		r = s.fetch(h, key, false)
+	}
 	defer s.unpin(r)
 	if !r.isLive(&c.clock) {
 		return false
@@ -119,6 +128,9 @@ func (c *Cache) countHit(s *shard, r pinned) {
 
 // setTTL gives an entry that was read the TTL of Options.Sliding or Expiry.
 func (c *Cache) setTTL(s *shard, r pinned) {
+	if r.isImage() {
+		return
+	}
 	expires, ttl := r.it.expires.Load(), c.options.TTL
 	if expires == 0 || expires == handled {
 		return

@@ -55,6 +55,13 @@ func (s *shard) reserve() int { return reserveSegments * s.c.segmentBytes }
 // makeRoom reclaims segments until the given bytes and the reserve are available. It reports
 // whether at least the bytes are.
 func (s *shard) makeRoom(bytes int) bool {
+	if s.tier != nil && s.tier.wants != nil && s.reclaimFor(bytes+s.c.segmentBytes) {
+		s.tier.addWanted()
+	}
+	return s.reclaimFor(bytes)
+}
+
+func (s *shard) reclaimFor(bytes int) bool {
 	s.retireLimbo()
 	s.rebalance()
 	enough := bytes + s.reserve()
@@ -219,7 +226,7 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason
 	case stays && s.keep(at, it, main, hits), r.leaves:
 	default:
 		s.evicted(w, h)
-		s.drop(at, why)
+		s.evict(at, it, h, why)
 	}
 }
 
@@ -237,8 +244,12 @@ func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	}
 	left := seconds(max(s.c.clock.left(it.expires.Load()), 0))
 	before := s.version(w, it)
+	above := before - 1
+	if s.tier != nil && it.shape&versioned != 0 {
+		above = abovePositions // it may be on disk with the same version
+	}
 	// The copy may keep the version or take a higher one, so its position must be above before - 1.
-	to, ok := s.allotAvailable(&want{it.need(), left, main, g.isKept(), before - 1})
+	to, ok := s.allotAvailable(&want{it.need(), left, main, g.isKept(), above})
 	if !ok {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/cuckoo"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // TestExpiredGoFirst: while expired entries are left, no other entry is dropped for room.
@@ -306,5 +307,28 @@ func TestSpareThatIsTooSmall(t *testing.T) {
 	at, ok := s.allotNew(&want{size: size, before: abovePositions}, s.scored(416, 416))
 	if g := s.segs.at(at.n); !ok || g.used > g.bytes {
 		t.Errorf("an item of %d bytes and a version takes %d of %d bytes", size, g.used, g.bytes)
+	}
+}
+
+// TestPanicOfOnEvict: a call in which OnEvict panics does not keep the lock of the shard.
+func TestPanicOfOnEvict(t *testing.T) {
+	key := []byte("key")
+	for name, call := range map[string]func(c *Cache){
+		"Delete": func(c *Cache) { c.Delete(key) },
+		"Touch":  func(c *Cache) { c.Touch(key, 0) },
+		"Add":    func(c *Cache) { c.Add(key, Entry{}) },
+		"Update": func(c *Cache) { c.Update(key, func(*Entry, bool) Change { return Keep }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache(t, Options{OnEvict: func([]byte, Entry, Reason) { panic("no") }})
+			clock := c.fake()
+			must(0, c.SetTTL(key, nil, time.Second))
+			clock.now += 3 * time.Second
+			panics.Want(t, "no", func() { call(c) })
+			if !c.shards[0].mu.TryLock() {
+				t.Fatal("the shard stays locked")
+			}
+			c.shards[0].mu.Unlock()
+		})
 	}
 }

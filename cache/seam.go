@@ -10,13 +10,16 @@ import (
 )
 
 const (
-	readMoves   seam.Point = iota // before a search
-	readSlot                      // R1 of segment.go
-	readPinned                    // R2
-	readHeld                      // R3
-	writeHidden                   // W1, of an item that is rewritten
-	writeAlone                    // W2
-	writeShown                    // the slot has its word again, and moves is still odd
+	readMoves    seam.Point = iota // before a search
+	readSlot                       // R1 of segment.go
+	readPinned                     // R2
+	readHeld                       // R3
+	writeHidden                    // W1, of an item that is rewritten
+	writeAlone                     // W2
+	writeShown                     // the slot has its word again, and moves is still odd
+	diskSearch                     // the key is not in memory, before a search for it on disk
+	diskSlotSeen                   // before a record is read
+	diskRead                       // after that, before the lock
 )
 
 const readFirst = cuckoo.SearchedFirst

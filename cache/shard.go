@@ -61,6 +61,7 @@ type shard struct {
 	entry   Entry                  // the argument of Update's function; here it costs no allocation
 	room    []byte                 // for askExpiry
 	policy  policy
+	tier    *tier // the entries on disk, or nil
 	counts
 }
 
@@ -80,15 +81,16 @@ func (s *shard) init(c *Cache, number uint64, limit int) {
 
 // A write is an entry on its way into its shard.
 type write struct {
-	h       uint64 // the hash of key
-	key     []byte
-	e       *Entry
-	expires uint32 // the second or tick at which the entry expires, or 0 for never
-	due     uint32 // the second from which GetOrLoad refreshes it, with Options.RefreshAfter
-	shape   shape  // of the item, without a version
-	asks    bool   // Options.Expiry gives the TTL
-	kept    bool   // the item is not evicted
-	keeps   bool   // the entry takes over the version of the key's entry, for Mark
+	h        uint64 // the hash of key
+	key      []byte
+	e        *Entry
+	expires  uint32 // the second or tick at which the entry expires, or 0 for never
+	due      uint32 // the second from which GetOrLoad refreshes it, with Options.RefreshAfter
+	shape    shape  // of the item, without a version
+	asks     bool   // Options.Expiry gives the TTL
+	kept     bool   // the item is not evicted
+	keeps    bool   // the entry takes over the version of the key's entry, for Mark
+	promoted bool   // the entry stays on disk
 
 	restored *marks   // of the shard, by the Restore that stores the entry: writes since it began win
 	rank     uint16   // of a restored entry: see rankOf
@@ -106,7 +108,7 @@ func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
 // bytes returns the size of key and value together.
 func (w *write) bytes() int { return len(w.key) + len(w.e.Value) }
 
-// put stores an entry, and returns its version. old is the key's item, or the zero pinned. If
+// put stores an entry, and returns its version. old is the key's item, its image, or the zero pinned. If
 // possible, the entry is written over old, and otherwise to new memory.
 func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	if s.index.Buckets() == 0 {
@@ -120,6 +122,9 @@ func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	if !w.keeps {
 		s.sets++
 	}
+	if s.tier != nil && !w.promoted {
+		s.tier.forget(w.h)
+	}
 	return version, nil
 }
 
@@ -127,7 +132,7 @@ func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 // that item first.
 func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	before := s.floor
-	if old.at != nil {
+	if old.it != nil {
 		before = s.version(old.w, old.it)
 	}
 	version = before + 1
@@ -206,6 +211,14 @@ func (s *shard) delete(old pinned) {
 	}
 }
 
+// remove deletes the entry of a key with hash h: its item, if it has one, and its record on disk.
+func (s *shard) remove(h uint64, old pinned) {
+	s.delete(old)
+	if s.tier != nil {
+		s.tier.forget(h)
+	}
+}
+
 // discard counts the item at a place as garbage.
 //
 // Precondition: no slot refers to the item.
@@ -246,10 +259,14 @@ func (s *shard) link(w slot) bool {
 		if at == nil {
 			return false
 		}
-		finish(func() { s.drop(at, Room) }, func() { s.discard(w.place()) })
+		it := s.segs.itemAt(slot(at.Load()).place())
+		finish(func() { s.evict(at, it, s.c.seed.Bytes(it.key()), Room) }, func() { s.discard(w.place()) })
 	}
 	return true
 }
+
+// indexBytes returns the bytes of the indexes of memory and disk.
+func (s *shard) indexBytes() int { return (s.index.Chunks() + s.tier.chunks()) * s.c.segmentBytes }
 
 // growIndex makes the index large enough for n more slots, if there is memory for that.
 func (s *shard) growIndex(n int) {
@@ -291,6 +308,7 @@ func (s *shard) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.index.Clear()
+	s.tier.clear()
 	s.live = 0
 	s.wake()
 	s.sealAll(true)
@@ -324,6 +342,7 @@ func (s *shard) resize(share int) {
 // shrink changes the limit, and drops entries that no longer fit.
 func (s *shard) shrink(limit int, why Reason) {
 	s.limit = limit
+	s.tier.shrink(limit)
 	for round := 0; s.used-s.spare > limit; round++ {
 		if !s.reclaim(round, why) && !(why == Shrunk && s.dropKept()) {
 			break
@@ -375,7 +394,12 @@ func (s *shard) shrinkIndex(most int, why Reason) bool {
 	}
 	before := s.index.Buckets()
 	s.index.Shrink(most, func(gone []uint64) {
-		forAll(gone, func(w *uint64) { s.dropItem(slot(*w).place(), why) })
+		forAll(gone, func(w *uint64) {
+			if s.tier != nil { // a promoted entry is gone too
+				s.tier.forget(s.c.seed.Bytes(s.segs.itemAt(slot(*w).place()).key()))
+			}
+			s.dropItem(slot(*w).place(), why)
+		})
 	})
 	if n := s.index.Unused(); n > 0 {
 		s.c.readers.Wait() // readers that search the removed buckets
@@ -427,6 +451,7 @@ func (s *shard) close() {
 	parent := s.c.base.Parent
 	s.segs.each(func(n uint32, _ *segment) { s.release(n) })
 	s.index.Close(parent)
+	s.tier.close()
 	s.segs.pages.Cut(parent, 0)
 	s.used, s.live = 0, 0
 }

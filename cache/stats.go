@@ -23,6 +23,8 @@ type Stats struct {
 	Shrunk  uint64 // entries dropped to make the cache smaller
 	Copied  uint64 // bytes of entries that reclaiming moved
 
+	Disk DiskStats // with Options.Disk
+
 	Undecodable uint64 // of Misses: reads of an Of whose Codec did not decode the value
 }
 
@@ -38,6 +40,7 @@ func (c *Cache) Stats() Stats {
 	for i := range c.shards {
 		c.shards[i].addTo(&st)
 	}
+	c.addDisk(&st)
 	return st
 }
 
@@ -57,7 +60,7 @@ func (s *shard) addTo(st *Stats) {
 	defer s.mu.Unlock()
 	st.Len += s.index.Len()
 	st.Reserved += s.used
-	st.Index += s.index.Chunks() * s.c.segmentBytes
+	st.Index += s.indexBytes()
 	st.Slots += int(s.index.Buckets()) * cuckoo.Slots
 	st.Live += s.live
 	st.Dead += s.filled - s.live
@@ -66,4 +69,7 @@ func (s *shard) addTo(st *Stats) {
 	st.Expired += s.dropped[Expired]
 	st.Shrunk += s.dropped[Shrunk]
 	st.Copied += s.copied
+	if s.tier != nil {
+		s.tier.addTo(st)
+	}
 }

@@ -85,10 +85,9 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 
 // update is Update in a shard. size is the size of the entry, for lockFor.
 func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change, size int) (version uint64, err error) {
-	s.lockFor(size)
+	old, found := s.lockKey(h, key, size)
 	defer s.unlock()
 	defer func() { s.entry = Entry{} }()
-	old, found := s.current(h, key)
 	c := s.c
 	if found {
 		s.entry = s.entryOf(old, c.accessTime())
@@ -110,10 +109,12 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 		return s.store(&w, old)
 	case change == Remove, change == Touch && found && s.entry.TTL < 0:
 		s.loads.written(h, key)
-		s.delete(old)
+		s.remove(h, old)
 		return 0, nil
 	case change == Touch && found:
-		s.touch(old, expires)
+		if err = s.touch(h, key, old, expires); err != nil {
+			return 0, err
+		}
 	case change == Mark && found:
 		e := s.entryOf(old, c.accessTime()) // f may have changed s.entry
 		e.Flags = s.entry.Flags
@@ -130,27 +131,53 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	c.base.MustBeOpen(&kind, "Touch")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	s.lockFor(0)
+	for size := 0; ; {
+		found, err := s.touchKey(h, key, ttl, size)
+		if !needsLoan(err, &size) {
+			return found
+		}
+	}
+}
+
+// touchKey is Touch in a shard. size is the size of the entry, for lockFor.
+func (s *shard) touchKey(h uint64, key []byte, ttl time.Duration, size int) (found bool, err error) {
+	old, found := s.lockKey(h, key, size)
 	defer s.unlock()
-	old, found := s.current(h, key)
 	switch {
 	case !found:
 	case ttl < 0:
 		s.loads.written(h, key)
-		s.delete(old)
+		s.remove(h, old)
 	default:
-		s.touch(old, c.clock.expires(ttl))
+		err = s.touch(h, key, old, s.c.clock.expires(ttl))
+		if err != nil && !needsLoan(err, &size) { // its item has no memory, and the old expiry would be wrong
+			s.remove(h, old)
+			s.tier.evicted++
+			found = false
+		}
 	}
-	return found
+	return found, err
 }
 
-// touch gives an entry another expiry, and counts a hit.
-func (s *shard) touch(old pinned, expires uint32) {
+// touch gives an entry another expiry, and counts a hit. An entry on disk comes to memory.
+func (s *shard) touch(h uint64, key []byte, old pinned, expires uint32) error {
+	if old.isImage() {
+		e := s.entryOf(old, s.c.accessTime())
+		e.Read, e.Idle = true, 0
+		w := s.c.newWrite(h, key, &e, expires)
+		w.keeps = true
+		_, err := s.store(&w, old)
+		return err
+	}
+	if s.tier != nil {
+		s.tier.forget(h)
+	}
 	n, offset := s.segs.split(old.w.place())
 	old.it.expires.Store(expires)
 	s.expect(s.segs.at(n), offset, expires)
 	s.hit(old)
 	old.markRead(s.c.accessTime())
+	return nil
 }
 
 // Delete deletes the entry of key, and reports whether there was one.
@@ -158,11 +185,10 @@ func (c *Cache) Delete(key []byte) bool {
 	c.base.MustBeOpen(&kind, "Delete")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	s.lockFor(0)
+	old, found := s.lockKey(h, key, 0)
 	defer s.unlock()
-	old, found := s.current(h, key)
 	s.loads.written(h, key)
-	s.delete(old)
+	s.remove(h, old)
 	return found
 }
 
@@ -194,7 +220,7 @@ func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 	old, _ := s.current(w.h, w.key)
 	version, err = s.store(w, old)
 	if err != nil && !needsLoan(err, &size) {
-		s.delete(s.scan(w.h, w.key, true)) // store may have deleted old
+		s.remove(w.h, s.scan(w.h, w.key, true)) // store may have deleted old
 	}
 	return version, err
 }
@@ -220,7 +246,7 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 		s.askExpiry(w, old)
 	}
 	if w.e.TTL < 0 {
-		s.delete(old)
+		s.remove(w.h, old)
 		return 0, nil
 	}
 	version, err = s.put(w, old)
@@ -276,9 +302,8 @@ func (c *Cache) putIf(key []byte, e *Entry, cond func(s *shard, old pinned, foun
 
 // putIf is Cache.putIf in a shard. size is the size of the entry, for lockFor.
 func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pinned, found bool) bool, size int) (done bool, err error) {
-	s.lockFor(size)
+	old, found := s.lockKey(h, key, size)
 	defer s.unlock()
-	old, found := s.current(h, key)
 	if !cond(s, old, found) {
 		return false, nil
 	}

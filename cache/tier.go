@@ -1,0 +1,605 @@
+// Tier: the entries of a shard that are on disk. Its index refers to records of internal/disk.
+//
+//	         demote: append a record, insert its slot, remove the item's slot
+//	memory --------------------------------------------------------------------> disk
+//	       <--------------------------------------------------------------------
+//	         fetch: read the record without the lock, settle under it, promote
+//
+//	slot     | tag 27 | hit 1 | class 4 | place 32 |        0 is an empty slot
+//
+// The class bounds the size of the record, so that one read of the disk gets all of it. The record
+// has the whole key. The tag and the part of the index have at most 32 bits of its hash.
+//
+// Slots change under the shard's lock only. A call that writes or deletes a key forgets its slot
+// under the lock under which it changes the memory. So no older value comes back. A promoted item
+// keeps its slot: memory and disk then have the same entry, and evicting it writes nothing. All
+// records with equal hash bits are forgotten together, since only a read of the disk could tell
+// them apart.
+//
+// # Why readers miss no entry
+//
+// A reader searches the memory and then the disk, without a lock. An entry that goes to the disk has
+// a slot there before its item's slot is removed. An entry that goes to memory has an item there
+// before its slot is forgotten, and forget makes the index's sequence counter odd meanwhile. So a
+// miss is valid if the sequence counters of both indexes were even and are unchanged.
+//
+// A record that was read counts only if its slot is still there under the lock, and if the place was
+// not used again (disk.Store.Life).
+
+package cache
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/cuckoo"
+	"github.com/freehold-go/freehold/internal/disk"
+)
+
+type diskSlot uint64
+
+const (
+	diskPlaceBits          = 32
+	diskPlace     diskSlot = 1<<diskPlaceBits - 1
+	classBits              = 4
+	diskHit       diskSlot = 1 << (diskPlaceBits + classBits)
+	diskTagShift           = diskPlaceBits + classBits + 1
+
+	maxTierParts   = 32
+	partItems      = 1 << 20 // of a part, if entries have partValue bytes
+	partValue      = 1 << 10
+	partSegments   = 32 // of the shard, for each part
+	tierShare      = 2  // both indexes take at most 1/tierShare of the shard
+	fetches        = 8  // reads of a key whose slots change all the time
+	mostCandidates = 4  // slots with the same tag that a read looks at
+)
+
+// The fields fill 64 bits.
+const _ = uint(64-cuckoo.TagBits-diskTagShift) + uint(diskTagShift+cuckoo.TagBits-64)
+
+// recordBytes has the largest size of a record of each class. Most are an eighth above a power of
+// two, for key and head.
+var recordBytes = [1 << classBits]int{
+	320, 576, 832, 1152, 1664, 2304, 3328, 4608, 6656, 9216, 18 << 10, 36 << 10, 72 << 10, 144 << 10, 288 << 10, 1 << 20,
+}
+
+func diskSlotOf(tag uint32, at disk.Place, bytes int) diskSlot {
+	class, _ := slices.BinarySearch(recordBytes[:], bytes)
+	return diskSlot(tag)<<diskTagShift | diskSlot(class)<<diskPlaceBits | diskSlot(at)
+}
+
+func (w diskSlot) tag() uint32       { return uint32(w >> diskTagShift) }
+func (w diskSlot) place() disk.Place { return disk.Place(w & diskPlace) }
+func (w diskSlot) bytes() int        { return recordBytes[w>>diskPlaceBits&(1<<classBits-1)] }
+
+// A tier is the part of the disk tier that belongs to a shard. The shard's lock guards it, except
+// that readers search parts without it.
+type tier struct {
+	s      *shard
+	store  *disk.Store
+	shape  shape          // of images: see diskCopy
+	parts  []cuckoo.Index // a power of two, by the bits of a hash above the tag
+	newest disk.Place     // of the last record
+	wants  *cuckoo.Index  // the part that found no memory for a chunk; nil if none did
+
+	hits, written, rejected, evicted, errors uint64
+}
+
+func newTier(s *shard, bytes int64) *tier {
+	n := 1
+	for items := bytes / partValue / int64(len(s.c.shards)); n < maxTierParts && int64(n)*partItems < items &&
+		2*n*partSegments*s.c.segmentBytes <= s.limit; {
+		n *= 2
+	}
+	t := &tier{s: s, shape: flags8 | versioned | s.c.shapeOf(0), parts: make([]cuckoo.Index, n)}
+	for i := range t.parts {
+		t.parts[i].Init(s.c.segmentBytes, &s.c.readers, &s.c.seam)
+	}
+	return t
+}
+
+// part returns the part of the index for a key with hash h.
+func (t *tier) part(h uint64) *cuckoo.Index {
+	return &t.parts[h>>cuckoo.TagBits&uint64(len(t.parts)-1)]
+}
+
+// len returns the number of records that the tier refers to, and chunks the chunks of its index.
+func (t *tier) len() (n int) {
+	for i := range t.parts {
+		n += t.parts[i].Len()
+	}
+	return n
+}
+
+func (t *tier) chunks() (n int) {
+	if t != nil {
+		for i := range t.parts {
+			n += t.parts[i].Chunks()
+		}
+	}
+	return n
+}
+
+// slots returns the slots with the tag of h, without a lock. Further ones are left out.
+func (t *tier) slots(h uint64) (words [mostCandidates]diskSlot, n int) {
+	ix := t.part(h)
+	found := ix.Search(tagOf(h))
+	if !found.Found() {
+		return words, 0
+	}
+	me := t.s.c.readers.Enter() // so that no bucket is freed
+	for at := ix.Next(&found); at != nil && n < len(words); at = ix.Next(&found) {
+		if w := diskSlot(at.Load()); w != 0 && w.tag() == tagOf(h) {
+			words[n] = w
+			n++
+		}
+	}
+	t.s.c.readers.Leave(me)
+	return words, n
+}
+
+// find returns the slot of a place, or nil.
+func (t *tier) find(h uint64, at disk.Place) *atomic.Uint64 {
+	return t.part(h).Find(tagOf(h), uint64(diskPlace), uint64(at))
+}
+
+// has reports whether there is a slot with the tag of h.
+func (t *tier) has(h uint64) bool { return t.part(h).Find(tagOf(h), 0, 0) != nil }
+
+// forget removes all slots with the tag of h.
+func (t *tier) forget(h uint64) {
+	if t == nil {
+		return
+	}
+	ix := t.part(h)
+	for at := ix.Find(tagOf(h), 0, 0); at != nil; at = ix.Find(tagOf(h), 0, 0) {
+		ix.BeginMove()
+		ix.Remove(at)
+		ix.EndMove()
+	}
+}
+
+// insert adds a slot. If the index is full and gets no memory, the oldest record of both homes makes
+// room.
+//
+// Precondition: there are buckets.
+func (t *tier) insert(h uint64, w diskSlot) {
+	ix := t.part(h)
+	for !ix.Grow(1) && t.addChunk(ix) {
+	}
+	if ix.Grow(1) && ix.Insert(uint64(w)) { // else it would move other slots for long
+		return
+	}
+	if at := t.oldest(ix, tagOf(h)); at != nil {
+		ix.Remove(at)
+		t.evicted++
+	}
+	ix.Insert(uint64(w)) // a home has room
+}
+
+// oldest returns the slot in the homes of a tag whose record was written first, or nil.
+func (t *tier) oldest(ix *cuckoo.Index, tag uint32) (oldest *atomic.Uint64) {
+	one, two := ix.Homes(tag)
+	most := disk.Place(0)
+	for _, b := range [...]*cuckoo.Bucket{one, two} {
+		for j := range b.Slots {
+			if w := diskSlot(b.Slots[j].Load()); w != 0 {
+				if age := t.newest - w.place(); oldest == nil || age > most {
+					oldest, most = &b.Slots[j], age
+				}
+			}
+		}
+	}
+	return oldest
+}
+
+// addChunk adds a chunk to a part of the index from available memory. It reclaims nothing, so that
+// demote may call it: the next makeRoom makes room for a chunk that found none.
+func (t *tier) addChunk(ix *cuckoo.Index) bool {
+	s := t.s
+	size := s.c.segmentBytes
+	if tierShare*(s.index.Chunks()+t.chunks()+1)*size > min(s.limit, s.share) {
+		return false
+	}
+	for s.used+size > s.limit && len(s.spares) > 0 {
+		s.releaseSpare()
+	}
+	if s.used+size > s.limit || ix.AddChunk(s.c.base.Parent) != nil {
+		t.wants = ix
+		return false
+	}
+	s.used += size
+	return true
+}
+
+// addWanted adds the chunk that found no memory.
+func (t *tier) addWanted() {
+	ix := t.wants
+	t.wants = nil
+	if !ix.Grow(1) {
+		t.addChunk(ix)
+	}
+}
+
+// hasBuckets reports whether a part of the index has buckets. If not, it tries to add the first.
+func (t *tier) hasBuckets(ix *cuckoo.Index) bool {
+	return ix.Buckets() > 0 || ix.Split() || t.addChunk(ix) && ix.Split()
+}
+
+// shrink returns chunks of the index until both indexes take at most their share of limit, except
+// for the first chunk of each part. It forgets records whose slots find no place.
+func (t *tier) shrink(limit int) {
+	if t == nil {
+		return
+	}
+	s := t.s
+	for most := limit / tierShare / s.c.segmentBytes; s.index.Chunks()+t.chunks() > most; {
+		ix := &t.parts[0]
+		for i := range t.parts {
+			if t.parts[i].Chunks() > ix.Chunks() {
+				ix = &t.parts[i]
+			}
+		}
+		if ix.Chunks() <= 1 {
+			return
+		}
+		before := ix.Chunks()
+		for ix.Unused() == 0 {
+			t.evicted += uint64(len(ix.Merge()))
+		}
+		s.c.readers.Wait() // readers that search the removed buckets
+		ix.Cut(s.c.base.Parent)
+		s.used -= (before - ix.Chunks()) * s.c.segmentBytes
+	}
+}
+
+func (t *tier) clear() {
+	if t != nil {
+		for i := range t.parts {
+			t.parts[i].Clear()
+		}
+	}
+}
+
+func (t *tier) close() {
+	if t != nil {
+		for i := range t.parts {
+			t.parts[i].Close(t.s.c.base.Parent)
+		}
+	}
+}
+
+// evict moves the item of a slot to the disk, or drops it.
+func (s *shard) evict(at *atomic.Uint64, it *item, h uint64, why Reason) {
+	if s.tier == nil || !s.tier.demote(at, it, h) {
+		s.drop(at, why)
+	}
+}
+
+// demote removes the item of a slot if its entry is on disk, or if it can be written there. Then the
+// entry is not dropped: OnEvict is not told.
+func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
+	s, w := t.s, slot(at.Load())
+	n, _ := s.segs.split(w.place())
+	g := s.segs.at(n)
+	isThere := it.shape&versioned != 0 && t.has(h) // only promoted items have a slot there
+	if !isThere && !(t.admits(it, g, w) && t.write(it, w, h)) {
+		return false
+	}
+	s.raiseFloor(s.version(w, it))
+	s.index.Remove(at)
+	s.uncount(g, it)
+	return true
+}
+
+// admits reports whether the item of slot w, in segment g, may be written. Items that expire at a
+// tick live for less than a minute, and records have no ticks.
+func (t *tier) admits(it *item, g *segment, w slot) bool {
+	switch {
+	case it.shape.isAbsent() || g.isKept() || it.expires.Load()&inTicks != 0:
+		return false
+	case int(it.valueBytes) < t.s.c.options.Disk.MinValue:
+		t.rejected++
+		return false
+	}
+	return true
+}
+
+// write appends a record of the item of slot w, and inserts its slot.
+func (t *tier) write(it *item, w slot, h uint64) bool {
+	if !t.hasBuckets(t.part(h)) {
+		t.rejected++
+		return false
+	}
+	c := t.s.c
+	r := disk.Record{Hash: h, Key: it.key(), Value: it.value()}
+	r.Flags, r.Version, r.Expires = it.flags(), t.s.version(w, it), c.clock.fixed(it.expires.Load())
+	if n := t.extraBytes(); n > 0 {
+		room := t.s.room[:0]
+		if at := it.access(); at != nil {
+			a := at.Load()
+			room = binary.LittleEndian.AppendUint32(room, c.clock.fixed(a&^wasRead))
+			room = append(room, byte(a/wasRead))
+		}
+		if at := it.due(); at != nil {
+			room = binary.LittleEndian.AppendUint32(room, c.clock.fixed(at.Load()))
+		}
+		r.Value = append(room, r.Value...)
+		if cap(r.Value) <= mostRoom {
+			t.s.room = r.Value
+		}
+	}
+	at, ok := t.store.Append(&r)
+	if !ok {
+		t.rejected++
+		return false
+	}
+	t.newest = at
+	t.insert(h, diskSlotOf(tagOf(h), at, disk.Size(len(r.Key), len(r.Value))))
+	t.written++
+	return true
+}
+
+// extraBytes returns the bytes before the value in a record: access and due of the item.
+func (t *tier) extraBytes() (n int) {
+	if t.shape&accessed != 0 {
+		n += accessBytes + 1
+	}
+	if t.shape&refreshed != 0 {
+		n += dueBytes
+	}
+	return n
+}
+
+// A diskCopy is what a call has read of the disk for a key. The zero diskCopy is nothing.
+type diskCopy struct {
+	it   *item // the image of the item, in buf, with a version of its own; nil if none was found
+	buf  *[]byte
+	seen [mostCandidates]sighting
+	n    int // of seen; the last one is of it
+}
+
+// images has buffers for images.
+var images = sync.Pool{New: func() any { return new([]byte) }}
+
+// done gives back the buffer. The image must not be used any more.
+func (c *diskCopy) done() {
+	if c.buf != nil {
+		images.Put(c.buf)
+	}
+}
+
+// A sighting is a slot whose record was read.
+type sighting struct {
+	w    diskSlot // without a hit
+	life uint64   // of the place
+}
+
+// load reads the record of key, without a lock. It reports whether there are slots with its tag.
+func (t *tier) load(h uint64, key []byte, c *diskCopy) (any bool) {
+	c.it, c.n = nil, 0
+	words, n := t.slots(h)
+	if n > 0 && c.buf == nil {
+		c.buf = images.Get().(*[]byte)
+	}
+	for _, w := range words[:n] {
+		x := sighting{w &^ diskHit, t.store.Life(w.place())}
+		t.s.c.seam.At(diskSlotSeen)
+		it, err := t.read(w, key, c.buf)
+		t.s.c.seam.At(diskRead)
+		if errors.Is(err, disk.ErrOverwritten) {
+			continue // settle finds a slot that was not seen
+		}
+		if err != nil && !errors.Is(err, disk.ErrOtherKey) {
+			t.lose(h, x)
+			continue
+		}
+		c.seen[c.n] = x
+		c.n++
+		if c.it = it; it != nil {
+			break
+		}
+	}
+	return n > 0
+}
+
+// read returns the image of a record, in the memory of buf or in new memory that it sets buf to.
+func (t *tier) read(w diskSlot, key []byte, buf *[]byte) (*item, error) {
+	from, extra := t.shape.keyOffset()+len(key), t.extraBytes()
+	if cap(*buf) < from+w.bytes() {
+		*buf = make([]byte, from+w.bytes())
+	}
+	b, meta, err := t.store.Read((*buf)[:from], w.place(), w.bytes(), key)
+	if err != nil {
+		return nil, err
+	}
+	*buf = b
+	if len(b) < from+extra {
+		return nil, disk.ErrDamaged
+	}
+	clock := &t.s.c.clock
+	it := (*item)(unsafe.Pointer(unsafe.SliceData(b)))
+	it.valueBytes, it.keyBytes, it.shape = uint32(len(b)-from-extra), uint16(len(key)), t.shape
+	it.expires.Store(clock.unfixed(meta.Expires))
+	copy(it.key(), key)
+	binary.NativeEndian.PutUint64(it.flagsAt(), meta.Flags)
+	binary.NativeEndian.PutUint64(it.versionAt(), meta.Version)
+	rest := b[from:]
+	if at := it.access(); at != nil {
+		at.Store(clock.unfixed(binary.LittleEndian.Uint32(rest)) | access(rest[accessBytes])*wasRead)
+		rest = rest[accessBytes+1:]
+	}
+	if at := it.due(); at != nil {
+		at.Store(clock.unfixed(binary.LittleEndian.Uint32(rest)))
+	}
+	if extra > 0 {
+		copy(b[from:], b[from+extra:])
+	}
+	return it, nil
+}
+
+// lose removes a slot whose record cannot be read.
+func (t *tier) lose(h uint64, x sighting) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	if at := t.isStill(h, x); at != nil {
+		t.part(h).Remove(at)
+		t.errors++
+	}
+}
+
+// isStill returns the slot of x if it refers to the record that was read, else nil.
+func (t *tier) isStill(h uint64, x sighting) *atomic.Uint64 {
+	at := t.find(h, x.w.place())
+	if at == nil || diskSlot(at.Load())&^diskHit != x.w || t.store.Life(x.w.place()) != x.life {
+		return nil
+	}
+	return at
+}
+
+// settle returns the image of key, or the zero pinned if the key is not on disk. It reports false if
+// the slots have changed since c was read: the caller then reads again. After too many tries it
+// forgets the slots. at is the slot of the image.
+//
+// Precondition: the caller has the lock, and the key has no item in memory.
+func (t *tier) settle(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Uint64, ok bool) {
+	if c.it != nil {
+		if at = t.isStill(h, c.seen[c.n-1]); at != nil && c.it.hasExpired(&t.s.c.clock) {
+			t.part(h).Remove(at)
+			return pinned{}, nil, true
+		} else if at != nil {
+			return pinned{it: c.it}, at, true
+		}
+	}
+	ix := t.part(h)
+	found := ix.Search(tagOf(h))
+	for at := ix.Next(&found); at != nil; at = ix.Next(&found) {
+		w := diskSlot(at.Load()) &^ diskHit
+		if w == 0 || w.tag() != tagOf(h) || slices.Contains(c.seen[:c.n], sighting{w, t.store.Life(w.place())}) {
+			continue
+		}
+		if tries < fetches {
+			return pinned{}, nil, false
+		}
+		t.forget(h)
+		t.evicted++
+		break
+	}
+	return pinned{}, nil, true
+}
+
+// fetch returns the item of a key that was not in memory. It is pinned in memory, or an image if it
+// is not promoted. An image has neither a slot nor a pin. promotes is false for reads that change
+// nothing.
+func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
+	t, ix := s.tier, s.tier.part(h)
+	var c diskCopy
+	for tries := 0; ; tries++ {
+		moves, diskMoves := s.index.Moves(), ix.Moves()
+		s.c.seam.At(readMoves)
+		if r := s.scan(h, key, false); r.it != nil {
+			return r
+		}
+		s.c.seam.At(diskSearch)
+		if !t.load(h, key, &c) && (moves|diskMoves)&1 == 0 && s.index.Moves() == moves && ix.Moves() == diskMoves {
+			return pinned{}
+		}
+		if r, ok := s.fetched(h, key, &c, tries, promotes); ok {
+			if !r.isImage() {
+				c.done()
+			}
+			return r
+		}
+	}
+}
+
+// fetched is the part of fetch under the lock.
+func (s *shard) fetched(h uint64, key []byte, c *diskCopy, tries int, promotes bool) (r pinned, ok bool) {
+	s.lockFor(0)
+	defer s.unlock()
+	if r = s.scan(h, key, true); r.it != nil {
+		return s.hold(r.at), true
+	}
+	r, at, ok := s.tier.settle(h, c, tries)
+	if r.it == nil || !promotes {
+		return r, ok
+	}
+	s.tier.hits++
+	if w := at.Load(); diskSlot(w)&diskHit == 0 {
+		at.Store(w | uint64(diskHit))
+	}
+	if s.promote(h, key, r) {
+		r = s.hold(s.scan(h, key, true).at)
+	}
+	return r, true
+}
+
+// promote stores the entry of an image in memory, with its version, and reports whether it could.
+// Entries whose reads change their expiry are forgotten on disk: the item is written
+// again.
+func (s *shard) promote(h uint64, key []byte, r pinned) bool {
+	c := s.c
+	e := s.entryOf(r, c.accessTime())
+	if s.c.isHuge(len(key)+len(e.Value)) || len(key)+len(e.Value) > c.maxEntry() {
+		return false
+	}
+	w := c.newWrite(h, key, &e, r.it.expires.Load())
+	if at := r.it.due(); at != nil {
+		w.due = at.Load()
+	}
+	w.keeps, w.promoted = true, !c.readsSetTTL
+	s.growIndex(1)
+	_, err := s.put(&w, r)
+	return err == nil
+}
+
+// lockKey locks the shard as lockFor does, and returns the item of key, or its image if it is on
+// disk, and whether it is a live entry. It reads the disk without the lock.
+func (s *shard) lockKey(h uint64, key []byte, size int) (old pinned, found bool) {
+	var c diskCopy
+	for tries, ok := 0, false; ; tries++ {
+		if old, found, ok = s.tryKey(h, key, size, &c, tries); ok {
+			return old, found
+		}
+		s.tier.load(h, key, &c)
+	}
+}
+
+// tryKey is lockKey with what was read. It reports false, without the lock, if that is not enough.
+func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (old pinned, found, ok bool) {
+	s.lockFor(size)
+	defer func() {
+		if !ok { // or OnEvict panics
+			s.unlock()
+		}
+	}()
+	if old, found = s.current(h, key); old.it == nil && s.tier != nil {
+		old, _, ok = s.tier.settle(h, c, tries)
+		return old, old.it != nil, ok
+	}
+	return old, found, true
+}
+
+// isImage reports whether r is an image of a record.
+func (r pinned) isImage() bool { return r.it != nil && r.at == nil }
+
+// fixed returns a second of the clock as one that all clocks share: Unix time. 0 stays 0. unfixed is
+// the reverse.
+func (c *clock) fixed(second uint32) uint32 {
+	if second == 0 {
+		return 0
+	}
+	return uint32(int64(second) - firstSecond + c.begin.Unix())
+}
+
+func (c *clock) unfixed(at uint32) uint32 {
+	if at == 0 {
+		return 0
+	}
+	return uint32(min(max(int64(at)-c.begin.Unix()+firstSecond, handled), math.MaxInt32))
+}
