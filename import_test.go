@@ -33,7 +33,7 @@ func main() {
 		t.Skip(err)
 	}
 	var packages string
-	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/epoch", "/buffer", "/extsort", "/track"} {
+	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/epoch", "/buffer", "/extsort", "/track", "/btree", "/budget", "/cache", "/hashmap", "/intern", "/secret", "/vector"} {
 		packages += "\t_ \"github.com/freehold-go/freehold" + p + "\"\n"
 	}
 	footprintOnce := func(source string) (kB, goroutines int) {

@@ -56,6 +56,7 @@ var families = []family{
 	{"Package extsort", extsortPrograms},
 	{"Package budget", budgetPrograms},
 	{"Package epoch", epochPrograms},
+	{"Package secret", secretPrograms},
 	{"The memory itself", memoryPrograms},
 }
 
