@@ -11,10 +11,9 @@ import (
 
 // A register is a key with one writer, which numbers its writes. Deletes have numbers too.
 type register struct {
-	key            []byte
-	begun, done    atomic.Uint64 // writes
-	gone           atomic.Uint64 // a read has found that the cache dropped this write
-	deleted, isNew bool          // for the writer: its last write was a delete; the entry may not be gone
+	key         []byte
+	begun, done atomic.Uint64 // writes
+	gone        atomic.Uint64 // a read has found that the cache dropped this write
 }
 
 // check fails unless a read may return write n, or none if n is 0. done and gone are what the

@@ -34,6 +34,9 @@ type cacheCommand struct {
 	Snapshot      string        `placeholder:"FILE" help:"Read items from FILE at the start and write all items to it at the end. Only its owner may read it."`
 	SnapshotEvery time.Duration `placeholder:"TIME" help:"Also write FILE at this interval, such as 5m. Default: never."`
 
+	Disk     string   `placeholder:"DIR" help:"Keep items that are evicted from memory in a file in DIR, on an SSD, as extstore does. A clean stop keeps them."`
+	DiskSize cli.Size `default:"1GiB" placeholder:"SIZE" help:"Size of that file, up to 256GiB. Default: 1GiB."`
+
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for this time. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that take no replies for this time. Default: 30s."`
 
@@ -101,10 +104,13 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer heap.Close()
 	var server *memcached.Server // set before the cache drops an entry
 	items := cache.New(heap, &cache.Options{
-		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b, KeepAll: c.KeepAll,
+		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b, KeepAll: c.KeepAll, Disk: c.disk(),
 		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
 	})
 	defer items.Close()
+	if err := items.Stats().Disk.Off; err != nil {
+		return fmt.Errorf("--disk: %w", err)
+	}
 	clients := freehold.NewHeap(&freehold.HeapOptions{Name: "clients", MaxBytes: int(c.Buffers) + c.MaxConns*connBytes + clientsOwn})
 	defer clients.Close()
 	options := memcached.Options{
@@ -154,10 +160,22 @@ func (c *cacheCommand) check() error {
 		return cli.Usagef("--max-conns %d: at least 1", c.MaxConns)
 	case c.SnapshotEvery < 0 || c.SnapshotEvery > 0 && c.Snapshot == "":
 		return cli.Usagef("--snapshot-every %v: it may not be negative, and needs --snapshot", c.SnapshotEvery)
+	case c.Disk != "" && (c.DiskSize < 8<<20 || c.DiskSize > 256<<30):
+		return cli.Usagef("--disk-size %v: from 8 MiB to 256 GiB", c.DiskSize)
+	case c.Disk != "" && c.KeepAll:
+		return cli.Usagef("--disk with -M, which evicts nothing")
 	case c.Idle < 0 || c.WriteTimeout <= 0:
 		return cli.Usagef("--idle %v and --write-timeout %v: neither may be negative, and the latter not 0", c.Idle, c.WriteTimeout)
 	}
 	return nil
+}
+
+// disk returns the disk tier, or nil. Smaller values stay in memory, as with extstore.
+func (c *cacheCommand) disk() *cache.Disk {
+	if c.Disk == "" {
+		return nil
+	}
+	return &cache.Disk{Dir: c.Disk, MaxBytes: int64(c.DiskSize), MinValue: 512}
 }
 
 // serve serves until ctx is done, which stops the server, or a listener fails.

@@ -125,6 +125,9 @@ func TestCacheFlags(t *testing.T) {
 		"-m 1MiB --max-item 1EiB":                     "--max-item 1.00 EiB, --max-conns 1024: more than",
 		"--buffers 7EiB":                              "--buffers 7.00 EiB, --max-item 1.00 MiB, --max-conns 1024: more than",
 		"-c 9223372036854775807":                      "--max-conns 9223372036854775807: more than",
+		"--disk x --disk-size 1MiB":                   "--disk-size 1.00 MiB: from 8 MiB to 256 GiB",
+		"--disk x -M":                                 "--disk with -M, which evicts nothing",
+		"-l 127.0.0.1:0 --disk " + missing:            "--disk: freehold: disk tier: open " + missing,
 		"--idle=-1s":                                  "neither may be negative",
 		"--write-timeout 0s":                          "and the latter not 0",
 		"--snapshot-every 1s":                         "--snapshot-every 1s: it may not be negative, and needs --snapshot",
@@ -181,6 +184,40 @@ func TestCacheSnapshot(t *testing.T) {
 	}
 	if b := freehold.Must(os.ReadFile(other)); string(b) != "Dear reader," {
 		t.Errorf("the letter is now %q", b)
+	}
+}
+
+// A server with a disk finds items there that have no room in memory, also after a stop, and counts
+// them under extstore's names.
+func TestCacheDisk(t *testing.T) {
+	const items = 200
+	args := []string{"-m", "256KiB", "--max-item", "64KiB", "--disk", t.TempDir(), "--disk-size", "8MiB"}
+	address, process := startCache(t, args...)
+	value := strings.Repeat("v", 10_000)
+	var sets, gets strings.Builder
+	for i := range items {
+		fmt.Fprintf(&sets, "set key%d %d 0 %d\r\n%s\r\n", i, i, len(value), value)
+		fmt.Fprintf(&gets, "get key%d\r\n", i)
+	}
+	conn := dial(t, "tcp", address)
+	if got := say(t, conn, sets.String()); got != strings.Repeat("STORED\r\n", items) {
+		t.Errorf("sets: %.100q", got)
+	}
+	for _, least := range []int{items, items / 2} { // after the stop, those in memory are gone
+		got := say(t, dial(t, "tcp", address), gets.String())
+		if n := strings.Count(got, " 10000\r\n"+value+"\r\nEND\r\n"); n < least {
+			t.Errorf("%d of %d items", n, items)
+		}
+		stats := say(t, dial(t, "tcp", address), "stats\r\n")
+		if !regexp.MustCompile(`STAT get_extstore [1-9]`).MatchString(stats) || !strings.Contains(stats, "STAT extstore_off 0\r\n") {
+			t.Errorf("%s", stats)
+		}
+		filetest.Must(t, process.Signal(syscall.SIGTERM))
+		process.Wait()
+		address, process = startCache(t, args...)
+	}
+	if got := say(t, dial(t, "tcp", address), "flush_all\r\nget key0\r\nget key100\r\n"); got != "OK\r\nEND\r\nEND\r\n" {
+		t.Errorf("after flush_all: %q", got)
 	}
 }
 

@@ -105,6 +105,21 @@ func (s *session) general() {
 	s.stat("bytes", uint64(st.Live))
 	s.stat("evictions", since.Evicted)
 	s.stat("reclaimed", since.Expired)
+	if d := st.Disk; d.FileBytes > 0 {
+		for _, x := range []struct {
+			name  string
+			value uint64
+		}{
+			{"get_extstore", d.Hits}, {"badcrc_from_extstore", d.Errors},
+			{"extstore_objects_used", uint64(d.Items)}, {"extstore_objects_read", d.Hits},
+			{"extstore_objects_written", d.Written}, {"extstore_objects_evicted", d.Evicted},
+			{"extstore_objects_rejected", d.Rejected},
+			{"extstore_bytes_written", d.WrittenBytes}, {"extstore_limit_maxbytes", uint64(d.FileBytes)},
+			{"extstore_index_bytes", uint64(d.IndexBytes)}, {"extstore_off", uint64(bit(d.Off != nil))},
+		} {
+			s.stat(x.name, x.value)
+		}
+	}
 	inUse, waited, denied := s.grants.figures()
 	s.stat("buffer_bytes", uint64(inUse))
 	s.stat("buffer_waits", waited)
