@@ -226,6 +226,7 @@ func TestFullAtOnce(t *testing.T) {
 	o := small(t, 16)
 	x, _ := open(t, o)
 	next := x.fill(t, 0, 20, 500)
+	x.settle()
 	x.s.mu.Lock()
 	x.s.wantClean = 0 // regions are not emptied ahead
 	x.s.mu.Unlock()

@@ -123,7 +123,7 @@ type Stats struct {
 	Again         uint64 // records written again
 	AgainBytes    uint64
 	WrittenBytes  uint64 // of whole regions, so with heads, tables and what is left empty
-	NoBuffer      uint64 // records that Append dropped because the disk is behind
+	NoBuffer      uint64 // records that Append dropped because the disk is behind, or off
 	TooLarge      uint64 // records that Append dropped because no region has room
 
 	Reads       uint64 // calls of Read
