@@ -47,6 +47,7 @@ type EntryInfoIterator struct {
 	c       *BigCache
 	shard   int      // the next one
 	hashes  []uint64 // those left of the shard before
+	ahead   int      // the first of them, which the processor fetches already
 	current EntryInfo
 	valid   bool
 }
@@ -69,8 +70,12 @@ func (it *EntryInfoIterator) SetNext() bool {
 			it.hashes = it.c.shards[it.shard].hashes()
 			it.shard++
 		}
+		if it.ahead == 0 {
+			it.prefetch()
+		}
 		hash := it.hashes[0]
 		it.hashes = it.hashes[1:]
+		it.ahead--
 		id := idOf(hash)
 		it.valid = it.c.entries.Peek(id[:], func(e cache.Entry) {
 			k, v := unwrap(e.Value)
@@ -80,6 +85,19 @@ func (it *EntryInfoIterator) SetNext() bool {
 			return true
 		}
 	}
+}
+
+// prefetch makes the processor fetch the next entries at once. They are in no order of memory.
+func (it *EntryInfoIterator) prefetch() {
+	const most = 16
+	var ids [most]id
+	var keys [most][]byte
+	it.ahead = min(most, len(it.hashes))
+	for i, hash := range it.hashes[:it.ahead] {
+		ids[i] = idOf(hash)
+		keys[i] = ids[i][:]
+	}
+	it.c.entries.Prefetch(keys[:it.ahead])
 }
 
 // hashes returns the hashes in the list of a shard, without duplicates.
