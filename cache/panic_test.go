@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/cuckoo"
 	"github.com/freehold-go/freehold/internal/panics"
@@ -43,7 +42,7 @@ func (b *bomb) fill(n, size int) {
 // quarter of each chunk: percent of the slots there. For more than 50, homes are missing once the
 // second chunk is gone. For more than 100, they are missing at once.
 func (b *bomb) crowd(percent int) {
-	n := b.segmentBytes / int(unsafe.Sizeof(cuckoo.Bucket{})) // of one chunk
+	n := b.segmentBytes / cuckoo.BucketBytes // of one chunk
 	s := &b.shards[0]
 	for i := range b.shards {
 		b.shards[i].growIndex(2*n*cuckoo.Slots*84/100 - b.shards[i].index.Len())

@@ -332,3 +332,26 @@ func TestPanicOfOnEvict(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexOfAFirstFill: while a cache fills, a third of its slots are empty. Once it is full, there
+// are no more slots than an index needs that grows when it is full.
+func TestIndexOfAFirstFill(t *testing.T) {
+	for _, bound := range []int{MinBytes, 4 << 20} {
+		for _, size := range []int{0, 64, 1000} {
+			c := newCache(t, Options{MaxBytes: bound})
+			chunk := c.segmentBytes / cuckoo.BucketBytes * cuckoo.Slots
+			for i, half := 0, false; c.Stats().Evicted == 0; i++ {
+				must(0, c.Set(fmt.Appendf(nil, "%07d", i), make([]byte, size)))
+				if st := c.Stats(); !half && st.Reserved > bound/2 {
+					half = true
+					if st.Len > chunk && st.Len*100 > st.Slots*(roomyPercent+1) {
+						t.Errorf("%d bytes, values of %d: half full, %d of %d slots are used", bound, size, st.Len, st.Slots)
+					}
+				}
+			}
+			if st := c.Stats(); st.Slots > st.Len*100/cuckoo.FullPercent+chunk {
+				t.Errorf("%d bytes, values of %d: full, %d of %d slots are used", bound, size, st.Len, st.Slots)
+			}
+		}
+	}
+}

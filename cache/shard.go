@@ -277,6 +277,28 @@ func (s *shard) growIndex(n int) {
 	}
 }
 
+// Insert in an index that is nearly full displaces other slots. So the index grows sooner while the
+// shard fills for the first time.
+const (
+	roomyPercent = 65 // of the slots are used
+	roomyShare   = 16 // 1/roomyShare of the limit is available
+)
+
+// growAhead adds a bucket to an index that is not full yet, while much memory is available. The
+// index becomes no larger than it will be in a full shard with items of the present mean size.
+func (s *shard) growAhead() {
+	n, buckets := s.index.Len(), int(s.index.Buckets())
+	if s.available() <= s.limit/roomyShare || n*100 < buckets*cuckoo.Slots*roomyPercent {
+		return
+	}
+	const fullSlots = cuckoo.Slots * cuckoo.FullPercent / 100. // of a bucket
+	bytes := fullSlots*float64(s.live)/float64(n) + cuckoo.BucketBytes
+	filled := s.limit - s.segs.pages.Len()*pageBytes - 2*s.reserve()
+	if float64(buckets)*bytes < float64(filled) && !s.index.Split() && s.addChunk() {
+		s.index.Split()
+	}
+}
+
 // addChunk adds a chunk to the index. The index takes at most half of the shard's memory.
 func (s *shard) addChunk() bool {
 	size := s.c.segmentBytes

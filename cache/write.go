@@ -318,6 +318,7 @@ func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pi
 // item. Before that, it grows the index for one more slot, if there is memory.
 func (s *shard) current(h uint64, key []byte) (r pinned, found bool) {
 	s.growIndex(1)
+	s.growAhead()
 	r = s.scan(h, key, true)
 	if r.it != nil && r.it.hasExpired(&s.c.clock) {
 		s.drop(r.at, Expired)

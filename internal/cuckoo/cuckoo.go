@@ -50,11 +50,12 @@ const (
 	tagMask  = 1<<TagBits - 1
 	tagShift = 64 - TagBits
 
-	bucketBytes = 64
+	// BucketBytes is the size of a Bucket.
+	BucketBytes = 64
 
-	// fullPercent is the share of used slots at which the index should grow. Two homes of 7 slots
+	// FullPercent is the share of used slots at which the index should grow. Two homes of 7 slots
 	// can fill to more.
-	fullPercent = 85
+	FullPercent = 85
 )
 
 // A Bucket has slots and a note. Readers load slots, and may change bits of the caller by
@@ -64,7 +65,7 @@ type Bucket struct {
 	Note  uint64
 }
 
-const _ = -(unsafe.Sizeof(Bucket{}) ^ bucketBytes)
+const _ = -(unsafe.Sizeof(Bucket{}) ^ BucketBytes)
 
 // An Index is a hash table of slots. Call Init before use. One goroutine at a time may write while
 // others search.
@@ -88,7 +89,7 @@ type Index struct {
 func (ix *Index) Init(chunkBytes int, readers *pin.Holders, seam *seam.Seam) {
 	ix.readers, ix.seam = readers, seam
 	ix.chunks.Init(chunkBytes)
-	ix.perBits = uint(bits.TrailingZeros(uint(chunkBytes / bucketBytes)))
+	ix.perBits = uint(bits.TrailingZeros(uint(chunkBytes / BucketBytes)))
 }
 
 // Len returns the number of slots in use.
@@ -99,7 +100,7 @@ func (ix *Index) Buckets() uint32 { return ix.buckets.Load() }
 
 // Bucket returns bucket i.
 func (ix *Index) Bucket(i uint32) *Bucket {
-	addr := ix.chunks.At(i>>ix.perBits) + uintptr(i&(1<<ix.perBits-1))*bucketBytes
+	addr := ix.chunks.At(i>>ix.perBits) + uintptr(i&(1<<ix.perBits-1))*BucketBytes
 	return (*Bucket)(*(*unsafe.Pointer)(unsafe.Pointer(&addr)))
 }
 
@@ -159,7 +160,7 @@ func (ix *Index) Has(at *atomic.Uint64, tag uint32) bool {
 }
 
 func (b *Bucket) has(at *atomic.Uint64) bool {
-	return uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(b)) < bucketBytes
+	return uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(b)) < BucketBytes
 }
 
 // Moves returns the sequence counter. A search that found nothing is valid if the counter was even

@@ -55,7 +55,7 @@ func TestModel(t *testing.T) {
 			case n == 0:
 				ix.Shrink(math.MaxInt, allGone)
 				ix.Cut(parent)
-			case n < 3 && ix.Buckets() > chunkBytes/bucketBytes:
+			case n < 3 && ix.Buckets() > chunkBytes/BucketBytes:
 				allGone(ix.Merge())
 			case n == 3 && !grows && step%1000 == 0:
 				ix.Clear()

@@ -28,7 +28,7 @@ func linear(x, n uint32) uint32 {
 // Grow splits buckets until the index is not full, also after n more Inserts. It reports false if
 // it needs another chunk first: see AddChunk.
 func (ix *Index) Grow(n int) bool {
-	for (ix.used+n)*100 > int(ix.buckets.Load())*Slots*fullPercent {
+	for (ix.used+n)*100 > int(ix.buckets.Load())*Slots*FullPercent {
 		if !ix.Split() {
 			return false
 		}
