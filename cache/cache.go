@@ -66,6 +66,7 @@ type Cache struct {
 	sweeper      sweeper
 	copier       *copier // nil unless a debug mode is on
 	refreshes    refreshes
+	loaded       loadCounts
 	disk         *disk.Store // nil without Options.Disk
 	diskOff      error       // why it could not be opened
 	seam         seam.Seam

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -325,13 +326,19 @@ func (ld *loader) loadJoined(ctx context.Context, mine []wanted, match func(w *w
 	if len(left) == 0 {
 		return
 	}
-	entryOf, err := ld.load(ctx, left)
+	c.loaded.all.Add(uint64(len(left)))
+	var entryOf result
+	var err error
+	finish(func() { entryOf, err = ld.load(ctx, left) }, func() { c.loaded.failed.Add(uint64(len(left))) })
 	for i := range left {
 		w := &left[i]
 		var e Entry
 		failed := err
 		if err == nil {
 			e, failed = entryOf(w)
+		}
+		if failed != nil && !errors.Is(failed, ErrNotFound) {
+			c.loaded.failed.Add(1)
 		}
 		c.storeLoaded(w, e, failed)
 		w.l.value, w.l.err, w.l.again = bytes.Clone(e.Value), failed, failed != nil && ctx.Err() != nil
@@ -366,12 +373,16 @@ func (ld *loader) refresh(ctx context.Context, due []wanted) {
 	if len(mine) == 0 {
 		return
 	}
+	ld.c.loaded.refreshes.Add(uint64(len(mine)))
 	ctx, end := ld.c.refreshes.begin(ctx)
 	go func() {
 		defer end()
 		ld.loadJoined(ctx, mine, func(*wanted) bool { return true }, func(*wanted) {})
 	}()
 }
+
+// loadCounts counts keys: see Stats.
+type loadCounts struct{ all, failed, refreshes atomic.Uint64 }
 
 // refreshes are the loads that run in goroutines of the cache.
 type refreshes struct {

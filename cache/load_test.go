@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // loaded is a function that loads a value, and counts its calls.
@@ -381,4 +383,41 @@ func TestReadDuringALookup(t *testing.T) {
 		}
 		c.shards[0].unpin(r)
 	}
+}
+
+// TestLoadCounts: Stats counts loads, those that fail or panic, and refreshes.
+func TestLoadCounts(t *testing.T) {
+	c := newCache(t, Options{RefreshAfter: time.Second})
+	clock := c.fake()
+	load := func(key string, e Entry, err error) {
+		c.GetOrLoad(t.Context(), nil, []byte(key), func(context.Context) (Entry, error) {
+			if e.Flags > 0 {
+				panic("no")
+			}
+			return e, err
+		})
+	}
+	want := func(loads, failed, refreshes uint64) {
+		t.Helper()
+		if st := c.Stats(); st.Loads != loads || st.LoadsFailed != failed || st.Refreshes != refreshes {
+			t.Errorf("%d loads, %d failed, %d refreshes; want %d, %d and %d", st.Loads, st.LoadsFailed, st.Refreshes, loads, failed, refreshes)
+		}
+	}
+	load("a", Entry{}, nil)
+	load("a", Entry{}, nil)
+	want(1, 0, 0)
+	load("b", Entry{}, ErrNotFound)
+	want(2, 0, 0)
+	load("b", Entry{}, errors.New("failed"))
+	want(3, 1, 0)
+	panics.Want(t, "no", func() { load("b", Entry{Flags: 1}, nil) })
+	want(4, 2, 0)
+	c.GetOrLoadMany(t.Context(), [][]byte{[]byte("a"), []byte("c"), []byte("d")}, func(context.Context, [][]byte) (map[string]Entry, error) {
+		return nil, errors.New("failed")
+	}, func(int, Entry) {})
+	want(6, 4, 0)
+	clock.now += time.Minute
+	load("a", Entry{}, nil)
+	c.refreshes.wait()
+	want(7, 4, 1)
 }

@@ -25,6 +25,10 @@ type Stats struct {
 
 	Disk DiskStats // with Options.Disk
 
+	Loads       uint64 // keys that GetOrLoad and GetOrLoadMany asked a load for, also in the background
+	LoadsFailed uint64 // of Loads: the load failed or panicked; ErrNotFound is no failure
+	Refreshes   uint64 // of Loads: in the background, for Options.RefreshAfter
+
 	Undecodable uint64 // of Misses: reads of an Of whose Codec did not decode the value
 }
 
@@ -32,6 +36,7 @@ type Stats struct {
 // called after Close.
 func (c *Cache) Stats() Stats {
 	st := Stats{Name: c.base.Name, MaxBytes: int(c.bound.now.Load())}
+	st.Loads, st.LoadsFailed, st.Refreshes = c.loaded.all.Load(), c.loaded.failed.Load(), c.loaded.refreshes.Load()
 	for i := range c.reads {
 		st.Hits += c.reads[i].hits.Load()
 		st.Misses += c.reads[i].misses.Load()

@@ -241,6 +241,9 @@ limit By MaxBytes limit
 hits {read} Hits rises
 misses {read} Misses rises
 undecodable {read} Undecodable rises
+loads {key} Loads rises
+loads_failed {key} LoadsFailed rises
+refreshes {key} Refreshes rises
 sets {entry} Sets rises
 evictions {entry} Evicted rises room
 evictions {entry} Expired rises expired

@@ -61,6 +61,9 @@
 //	freehold.cache.hits          {read}
 //	freehold.cache.misses        {read}
 //	freehold.cache.undecodable   {read}
+//	freehold.cache.loads         {key}
+//	freehold.cache.loads_failed  {key}
+//	freehold.cache.refreshes     {key}
 //	freehold.cache.sets          {entry}
 //	freehold.cache.evictions     {entry}   freehold.reason is room, expired or shrunk
 //	freehold.cache.copied        By

@@ -68,6 +68,9 @@
 //	freehold_cache_hits_total
 //	freehold_cache_misses_total
 //	freehold_cache_undecodable_total
+//	freehold_cache_loads_total
+//	freehold_cache_loads_failed_total
+//	freehold_cache_refreshes_total
 //	freehold_cache_sets_total
 //	freehold_cache_evictions_total      with the label reason: room, expired or shrunk
 //	freehold_cache_copied_bytes_total

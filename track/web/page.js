@@ -145,9 +145,10 @@ function drawAccounts(s) {
 
 function drawCaches(s) {
   const caches = s.Caches ?? [], each = (c, counters) => counters.map(counter => rate(c, "Caches", counter, count));
-  section("cache", ["Cache", "Entries", "Live", "Limit (used)", "Hit ratio", "Hits/s", "Misses/s", "Sets/s", "Evicted/s", "Expired/s", "Shrunk/s"],
+  section("cache", ["Cache", "Entries", "Live", "Limit (used)", "Hit ratio", "Hits/s", "Misses/s",
+    "Loads/s", "Failed/s", "Refreshed/s", "Sets/s", "Evicted/s", "Expired/s", "Shrunk/s"],
     caches.map(c => row(c.Name, [count(c.Len), size(c.Live), limitOf(c.MaxBytes, c.Reserved), hitRatio(c),
-      ...each(c, ["Hits", "Misses", "Sets", "Evicted", "Expired", "Shrunk"])])));
+      ...each(c, ["Hits", "Misses", "Loads", "LoadsFailed", "Refreshes", "Sets", "Evicted", "Expired", "Shrunk"])])));
 }
 
 // hitRatio returns the part of a cache's reads that found an entry, of the last seconds.

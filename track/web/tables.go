@@ -82,12 +82,16 @@ func (s *Snapshot) cacheTable(since interval) table {
 		return nil
 	}
 	all := table{{"cache", "entries", "live", "reserved", "limit", "hits" + since.per, "misses" + since.per, "hit ratio",
+		"loads" + since.per, "failed" + since.per, "refreshed" + since.per,
 		"sets" + since.per, "evicted" + since.per, "expired" + since.per, "shrunk" + since.per}}
 	for _, c := range s.Caches {
 		was := earlier(since.before.Caches, func(old cache.Stats) bool { return old.Name == c.Name })
 		row := []string{c.Name, thousands(c.Len), Size(c.Live), Size(c.Reserved), limit(int64(c.MaxBytes)),
 			thousands(since.rise(c.Hits, was.Hits)), thousands(since.rise(c.Misses, was.Misses)), ratio(c, was)}
-		for _, n := range [][2]uint64{{c.Sets, was.Sets}, {c.Evicted, was.Evicted}, {c.Expired, was.Expired}, {c.Shrunk, was.Shrunk}} {
+		for _, n := range [][2]uint64{
+			{c.Loads, was.Loads}, {c.LoadsFailed, was.LoadsFailed}, {c.Refreshes, was.Refreshes},
+			{c.Sets, was.Sets}, {c.Evicted, was.Evicted}, {c.Expired, was.Expired}, {c.Shrunk, was.Shrunk},
+		} {
 			row = append(row, thousands(since.rise(n[0], n[1])))
 		}
 		all = append(all, row)

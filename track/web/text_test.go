@@ -211,23 +211,23 @@ func TestTextHasCaches(t *testing.T) {
 	}
 	before, s := snapshot(), snapshot()
 	s.Time = before.Time.Add(2 * time.Second)
-	before.Caches = []cache.Stats{{Name: "carts", Hits: 1, Misses: 100}, {Name: "sessions", Hits: 100, Misses: 90, Sets: 20, Evicted: 10, Expired: 8, Shrunk: 6}}
+	before.Caches = []cache.Stats{{Name: "carts", Hits: 1, Misses: 100}, {Name: "sessions", Hits: 100, Misses: 90, Loads: 30, LoadsFailed: 4, Refreshes: 2, Sets: 20, Evicted: 10, Expired: 8, Shrunk: 6}}
 	s.Caches = []cache.Stats{
-		{Name: "sessions", Len: 12_345, Live: 3 << 20, Reserved: 5 << 20, MaxBytes: 8 << 20, Hits: 1000, Misses: 190, Sets: 40, Evicted: 50, Expired: 18, Shrunk: 8},
+		{Name: "sessions", Len: 12_345, Live: 3 << 20, Reserved: 5 << 20, MaxBytes: 8 << 20, Hits: 1000, Misses: 190, Loads: 60, LoadsFailed: 10, Refreshes: 6, Sets: 40, Evicted: 50, Expired: 18, Shrunk: 8},
 		{Name: "carts\x1b", MaxBytes: 1 << 20},
 		{Name: "cold", MaxBytes: 1 << 20, Misses: 7},
 	}
 	const since = `
-cache        entries      live  reserved     limit   hits  misses  hit ratio  sets  evicted  expired  shrunk
-sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB  1,000     190      84.0%    40       50       18       8
-"carts\x1b"        0       0 B       0 B  1.00 MiB      0       0          -     0        0        0       0
-cold               0       0 B       0 B  1.00 MiB      0       7       0.0%     0        0        0       0
+cache        entries      live  reserved     limit   hits  misses  hit ratio  loads  failed  refreshed  sets  evicted  expired  shrunk
+sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB  1,000     190      84.0%     60      10          6    40       50       18       8
+"carts\x1b"        0       0 B       0 B  1.00 MiB      0       0          -      0       0          0     0        0        0       0
+cold               0       0 B       0 B  1.00 MiB      0       7       0.0%      0       0          0     0        0        0       0
 `
 	if text := s.Text(nil, 0); !strings.Contains(text, since) {
 		t.Errorf("no %s in %s", since, text)
 	}
-	const rates = `  hits/s  misses/s  hit ratio  sets/s  evicted/s  expired/s  shrunk/s
-sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB     450        50      90.0%      10         20          5         1
+	const rates = `  hits/s  misses/s  hit ratio  loads/s  failed/s  refreshed/s  sets/s  evicted/s  expired/s  shrunk/s
+sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB     450        50      90.0%       15         3            2      10         20          5         1
 `
 	if text := s.Text(before, 0); !strings.Contains(text, rates) {
 		t.Errorf("no %s in %s", rates, text)
