@@ -14,6 +14,7 @@
 package cache
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -30,6 +31,8 @@ const (
 	wholeScore      = 1 << 10
 	aloneBonus      = 16       // of wholeScore
 	restLoss        = 48       // of wholeScore
+	openSegments    = 3        // of a shard, as scored assumes
+	openIfMixed     = 5        // the same, if sizes vary: chosen by TestPayloadOfManySizes
 	mostMixed       = 8        // see isMixed
 	spareShare      = 8        // a spare may be 1/spareShare larger than an item that is alone
 	sparesLooked    = 8        // by takeFitting
@@ -62,8 +65,8 @@ type spot struct {
 }
 
 // allotAvailable returns available memory for an item. It is in the open segment of the item's
-// queue and TTL class, or in a new segment. It has room for a version if the position is not above
-// w.before.
+// queue and TTL class, in the rest of a sealed one, or in a new segment. It has room for a version
+// if the position is not above w.before.
 func (s *shard) allotAvailable(w *want) (at spot, ok bool) {
 	n, f := s.segmentFor(w, s.available())
 	if n == 0 {
@@ -93,16 +96,75 @@ func (s *shard) allotIn(n uint32, w *want) spot {
 	return at
 }
 
-// segmentFor returns the open segment n with room for an item. If there is none, n is 0 and f is
-// the segment to begin, of at most the given bytes if the item fits there.
+// segmentFor returns the segment n with room for an item, open or of rests. If there is none, n is
+// 0, and f is the segment to begin, of at most the given bytes if the item fits there.
 func (s *shard) segmentFor(w *want, most int) (n uint32, f fitted) {
-	if n = *s.openFor(w); n != 0 {
-		g := s.segs.at(n)
-		if int(g.used)+w.size+s.ownVersion(n, g.used, w).versionBytes() <= int(g.bytes) {
-			return n, fitted{}
-		}
+	if n = *s.openFor(w); n != 0 && s.hasRoom(n, w) {
+		return n, fitted{}
+	}
+	if n = s.restFor(w); n != 0 {
+		return n, fitted{}
 	}
 	return 0, s.fit(w.most(), most)
+}
+
+// hasRoom reports whether segment n has room for an item.
+func (s *shard) hasRoom(n uint32, w *want) bool {
+	g := s.segs.at(n)
+	return int(g.used)+w.size+s.ownVersion(n, g.used, w).versionBytes() <= int(g.bytes)
+}
+
+// restFor returns the sealed segment of rests with the least room for a large item, of its queue
+// and class. It returns 0 if there is none.
+func (s *shard) restFor(w *want) (best uint32) {
+	if !s.c.isLarge(w.size) {
+		return 0
+	}
+	class, least := classFor(w.seconds, w.kept), math.MaxInt
+	for _, n := range s.rests {
+		rest := s.restOf(n)
+		if rest == 0 || rest >= least || !s.hasRoom(n, w) {
+			continue
+		}
+		if g := s.segs.at(n); g.main == w.main && g.class == class {
+			best, least = n, rest
+		}
+	}
+	return best
+}
+
+// restOf returns the unused bytes of segment n. Segment 0 is none.
+func (s *shard) restOf(n uint32) int {
+	if n == 0 {
+		return 0
+	}
+	g := s.segs.at(n)
+	return int(g.bytes - g.used)
+}
+
+// leaveRest stores a sealed segment in rests, in place of the one with the least room.
+func (s *shard) leaveRest(n uint32) {
+	if n == 0 || s.segs.at(n).state != sealed {
+		return
+	}
+	least := &s.rests[0]
+	for i := range s.rests {
+		if s.restOf(s.rests[i]) < s.restOf(*least) {
+			least = &s.rests[i]
+		}
+	}
+	if s.restOf(n) > s.restOf(*least) {
+		*least = n
+	}
+}
+
+// forgetRest removes a segment from rests.
+func (s *shard) forgetRest(n uint32) {
+	for i := range s.rests {
+		if s.rests[i] == n {
+			s.rests[i] = 0
+		}
+	}
 }
 
 // A fitted is a segment to begin. If alone is set, it is for one item. The score is the part of it
@@ -127,7 +189,7 @@ func (s *shard) fit(size, most int) (f fitted) {
 	goodSize := func(bytes int) int { return freehold.GoodSize(c.base.Parent, bytes) }
 	f = s.scored(size, goodSize(size))
 	if size > c.segmentBytes {
-		f.alone, f.score = true, size*wholeScore/f.bytes+aloneBonus
+		f.alone, f.score = true, scoreOf(size, f.bytes)+aloneBonus
 	}
 	most = min(most, c.runBytes())
 	try := func(bytes int) {
@@ -151,15 +213,18 @@ func (s *shard) fit(size, most int) (f fitted) {
 
 // scored returns a segment of the given bytes with its score for items of a size. The segment loses
 // bytes at its end, and for its descriptor. While it is open, half of it is empty on average. There
-// may be three such segments, since others are for the main queue and other TTLs.
+// may be openSegments such segments, since others are for the main queue and other TTLs.
 func (s *shard) scored(size, bytes int) fitted {
-	end := bytes % size
+	end, opened := bytes%size, openSegments
 	if s.isMixed() {
-		end = size / 2
+		end, opened = size/2, openIfMixed
 	}
-	score := (bytes - end) * wholeScore / (bytes + pageBytes/pageSegments)
-	return fitted{bytes, false, score - bytes*(wholeScore*3/2)/s.share}
+	score := scoreOf(bytes-end, bytes+pageBytes/pageSegments) - scoreOf(bytes*opened/2, s.share)
+	return fitted{bytes, false, score}
 }
+
+// scoreOf returns part/whole, of wholeScore.
+func scoreOf(part, whole int) int { return int(int64(part) * wholeScore / int64(whole)) }
 
 // isMixed reports whether the items that begin segments have many sizes. mixes notes one such item.
 func (s *shard) isMixed() bool { return s.mixed >= mostMixed/2 }
@@ -209,7 +274,9 @@ func (s *shard) begin(n uint32, w *want, alone bool) {
 		s.begun = int(g.bytes)
 		s.age += s.agesOf(s.begun) - uint64(len(s.c.shards))
 		at := s.openFor(w)
-		s.seal(*at)
+		if s.seal(*at); s.c.isLarge(w.size) {
+			s.leaveRest(*at)
+		}
 		*at, g.state = n, open
 	}
 	s.lines.Store(int32(s.linesOfItems()))
@@ -328,6 +395,7 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 
 // retire recycles a segment that no slot refers to. If it is pinned, it goes to limbo.
 func (s *shard) retire(n uint32) {
+	s.forgetRest(n)
 	s.segs.at(n).state = limbo
 	if s.segs.isPinned(n) {
 		s.limbo = append(s.limbo, n)

@@ -55,6 +55,12 @@ func (s *shard) check() {
 		s.tier.parts[i].Check()
 	}
 	sumLive, sumUsed, states := 0, 0, map[state]int{}
+	for _, n := range s.rests {
+		if n != 0 {
+			g := s.segs.at(n)
+			demand(g.state == sealed && !g.alone && g.live > 0, "segment %d in state %d has a rest", n, g.state)
+		}
+	}
 	s.segs.each(func(n uint32, g *segment) {
 		used += int(g.bytes)
 		states[g.state]++

@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -55,19 +56,79 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestPayloadOfManySizes: a full cache with values of all sizes up to a hundredth of it seldom asks
-// its parent for memory.
+// TestPayloadOfManySizes: a full cache with values of all sizes up to most seldom asks its parent
+// for memory, and most of it are keys and values.
 func TestPayloadOfManySizes(t *testing.T) {
-	asked := 0
-	c := New(countedAllocs{newHeap(t), &asked}, &Options{MaxBytes: 4 << 20})
-	defer c.Close()
+	const times = 4
+	for _, tt := range []struct {
+		bound, most int
+		least       float64 // mean of the times
+	}{{4 << 20, 40_000, 0.80}, {64 << 20, 64 << 10, 0.83}} {
+		mean := 0.0
+		for seed := range uint64(times) {
+			asked := 0
+			c := New(countedAllocs{newHeap(t), &asked}, &Options{MaxBytes: tt.bound})
+			r := rand.New(rand.NewPCG(seed, 1))
+			size := func(int) int { return r.IntN(tt.most) }
+			mean += payloadOver(t, c, size) / times
+			c.check()
+			sets, before := c.Stats().Sets, asked
+			payloadOver(t, c, size)
+			if n := c.Stats().Sets - sets; asked-before > int(n)/3 {
+				t.Errorf("%d MiB: %d sets asked for memory %d times", tt.bound>>20, n, asked-before)
+			}
+			c.Close()
+		}
+		if t.Logf("%d MiB: %.3f", tt.bound>>20, mean); mean < tt.least {
+			t.Errorf("%.3f of %d MiB are keys and values of up to %d bytes, want %.2f", mean, tt.bound>>20, tt.most, tt.least)
+		}
+	}
+}
+
+// TestRests: large items fill the rests of sealed segments. A segment that is emptied takes no
+// copies of its own items.
+func TestRests(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: MinBytes})
+	s := &c.shards[0]
 	r := rand.New(rand.NewPCG(1, 1))
-	share := payloadOver(t, c, func(int) int { return r.IntN(40_000) })
+	value := make([]byte, 4*c.largeBytes)
+	set := func() {
+		if err := c.Set(fmt.Append(nil, r.Uint64()), value[:c.largeBytes+r.IntN(3*c.largeBytes)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	filled, emptied := 0, 0
+	for range 5000 {
+		set()
+		n := s.rests[r.IntN(len(s.rests))]
+		rest := s.restOf(n)
+		set()
+		if n == 0 || !slices.Contains(s.rests[:], n) {
+			continue
+		}
+		if s.restOf(n) < rest {
+			filled++
+		}
+		if r.IntN(4) == 0 {
+			s.mu.Lock()
+			live, copied := s.segs.at(n).live, s.copied
+			s.evacuate(n, rule{}, Room) // all items stay, if there is memory for copies
+			s.mu.Unlock()
+			if emptied++; s.copied-copied >= uint64(live)+uint64(c.largeBytes) {
+				t.Fatalf("%d bytes copied of %d", s.copied-copied, live)
+			}
+		}
+	}
+	if filled < 10 || emptied < 50 {
+		t.Errorf("%d rests filled, %d segments emptied", filled, emptied)
+	}
 	c.check()
-	sets, before := c.Stats().Sets, asked
-	payloadOver(t, c, func(int) int { return r.IntN(40_000) })
-	if n := c.Stats().Sets - sets; share < 0.70 || asked-before > int(n)/4 {
-		t.Errorf("%.3f of the bound are keys and values, and %d sets asked for memory %d times", share, n, asked-before)
+}
+
+// TestScoreOf: scores of large segments do not overflow 32 bits.
+func TestScoreOf(t *testing.T) {
+	if got := scoreOf(mostRunBytes, 2*mostRunBytes); got != wholeScore/2 {
+		t.Errorf("%d, want %d", got, wholeScore/2)
 	}
 }
 

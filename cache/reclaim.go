@@ -185,6 +185,7 @@ func (s *shard) reclaim(round int, why Reason) bool {
 
 // evacuate empties a sealed segment.
 func (s *shard) evacuate(n uint32, r rule, why Reason) {
+	s.forgetRest(n) // else it may take copies of its own items, and copy them again
 	g := s.segs.at(n)
 	var batch [batchKeys]candidate
 	for offset := uint32(0); offset < g.used && g.live > 0; {

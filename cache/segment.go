@@ -4,9 +4,10 @@
 //	  ^                              |                      ^
 //	  +------------------------------+----------------------+
 //
-// An open segment takes new items. A sealed segment takes none. Its items become garbage when they
-// are replaced or deleted. A segment is emptied when no slot refers to it. It is then in limbo
-// until its last reader has unpinned it. A large item may have a sealed segment of its own.
+// An open segment takes new items. A sealed segment takes none, except that large items fill the
+// rest of a few: see restFor. Its items become garbage when they are replaced or deleted. A segment
+// is emptied when no slot refers to it. It is then in limbo until its last reader has unpinned it.
+// A large item may have a sealed segment of its own.
 //
 // Each segment has a number. A page describes 64 segments:
 //

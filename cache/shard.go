@@ -49,6 +49,7 @@ type shard struct {
 	spare   int                    // the bytes of spares
 	limbo   []uint32               // segments that were emptied while readers had them pinned
 	open    [4][2 * classes]uint32 // by size and queue, and by class; 0 is none: see openFor
+	rests   [4]uint32              // sealed segments with room for large items; 0 is none: see restFor
 	due     uint32                 // no item expires before that second; 0 is never
 	held    place                  // the item there stays, even if it has expired; 0 is none
 	woken   bool                   // a sweep in a second is to compact the shard
