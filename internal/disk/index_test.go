@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -117,6 +118,12 @@ func TestColdStarts(t *testing.T) {
 				stop = func(x *index) error { return x.s.Close(x.save) }
 			}
 			filetest.Must(t, stop(x))
+			for _, name := range []string{fileName, fileName + ".index"} {
+				info, err := os.Stat(filepath.Join(o.Dir, name))
+				if err == nil && runtime.GOOS != "windows" && info.Mode() != 0o600 {
+					t.Errorf("%s has mode %v, want 0600", name, info.Mode())
+				}
+			}
 			if test.open != nil {
 				test.open(&o)
 			}
