@@ -245,6 +245,7 @@ func TestThePageShowsCaches(t *testing.T) {
 	}
 	c.Get(nil, []byte("l"))
 	p.wait(line + "?.includes(')75.0%')")
+	p.wait("document.querySelector('#cache-table .spark path')?.getAttribute('d').includes(' 5.5')") // of 1 to 19
 	c.Close()
 	p.wait("document.getElementById('cache-section').hidden")
 	p.seen(strings.TrimPrefix(s.URL, "http://"))

@@ -145,18 +145,36 @@ function drawAccounts(s) {
 
 function drawCaches(s) {
   const caches = s.Caches ?? [], each = (c, counters) => counters.map(counter => rate(c, "Caches", counter, count));
-  section("cache", ["Cache", "Entries", "Live", "Limit (used)", "Hit ratio", "Hits/s", "Misses/s",
+  section("cache", ["Cache", "Entries", "Live", "Limit (used)", "Hit ratio", "over time", "Hits/s", "Misses/s",
     "Loads/s", "Failed/s", "Refreshed/s", "Sets/s", "Evicted/s", "Expired/s", "Shrunk/s"],
-    caches.map(c => row(c.Name, [count(c.Len), size(c.Live), limitOf(c.MaxBytes, c.Reserved), hitRatio(c),
+    caches.map(c => row(c.Name, [count(c.Len), size(c.Live), limitOf(c.MaxBytes, c.Reserved), hitRatio(c), hitPicture(c),
       ...each(c, ["Hits", "Misses", "Loads", "LoadsFailed", "Refreshes", "Sets", "Evicted", "Expired", "Shrunk"])])));
+}
+
+// hitsOf returns the part of a cache's reads between two snapshots that found an entry, or undefined.
+function hitsOf(name, from, to) {
+  const [was, c] = [from, to].map(s => s.Caches?.find(x => x.Name === name));
+  if (!was || !c || c.Hits < was.Hits || c.Misses < was.Misses) return undefined;
+  const hits = c.Hits - was.Hits, reads = hits + c.Misses - was.Misses;
+  return reads > 0 ? hits / reads : undefined;
 }
 
 // hitRatio returns the part of a cache's reads that found an entry, of the last seconds.
 function hitRatio(c) {
-  const was = earlier().Caches?.find(x => x.Name === c.Name);
-  if (!was || c.Hits < was.Hits || c.Misses < was.Misses) return "–";
-  const hits = c.Hits - was.Hits, reads = hits + c.Misses - was.Misses;
-  return reads > 0 ? (100 * hits / reads).toFixed(1) + "%" : "–";
+  const part = hitsOf(c.Name, earlier(), snapshots.at(-1));
+  return part === undefined ? "–" : (100 * part).toFixed(1) + "%";
+}
+
+// hitPicture returns a line of the hit ratio over all snapshots, 0 to 100%, without those that had
+// no reads.
+function hitPicture(c) {
+  const width = 52, height = 20;
+  const parts = snapshots.map((s, i) => hitsOf(c.Name, snapshots[Math.max(0, i - 5)], s));
+  const d = parts.map((part, i) => part === undefined ? "" :
+    `${parts[i - 1] === undefined ? "M" : "L"}${(width * i / (parts.length - 1)).toFixed(1)} ${(height - 1 - (height - 2) * part).toFixed(1)}`);
+  const picture = svg("svg", { class: "spark", role: "img", viewBox: `0 0 ${width} ${height}`, "aria-label": "hit ratio over time" });
+  picture.append(svg("path", { class: "line live", d: d.join("") }));
+  return make("td", [picture]);
 }
 
 function drawTags(s) {
