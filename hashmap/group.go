@@ -72,6 +72,14 @@ func full(lo, hi uint64) uint64 {
 	return (lo&low+low|lo)&eachHigh>>7 | (hi&low+low|hi)&eachHigh>>6
 }
 
+// passers returns the full slots whose tag has the overflow bit of the given one.
+func passers(lo, hi uint64, tag uint8) uint64 {
+	const low = 7 * eachByte // the bits of a tag that overflowBit uses
+	r := uint64(tag) * eachByte
+	lo7, hi7 := eachHigh-(lo^r)&low, eachHigh-(hi^r)&low // bytes of 0x80 where they agree
+	return (lo7&eachHigh>>7 | hi7&eachHigh>>6) & full(lo, hi)
+}
+
 // first returns the first slot of a set that is not empty.
 func first(set uint64) uintptr {
 	n := uintptr(bits.TrailingZeros64(set))

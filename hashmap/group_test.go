@@ -43,7 +43,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// probe has the same results in assembly and in Go.
+// probe and probeRoom have the same results in assembly and in Go.
 func TestProbe(t *testing.T) {
 	m := newCrafted(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -55,6 +55,11 @@ func TestProbe(t *testing.T) {
 		}
 		if key != wantKey || key > further && slot != wantSlot || tags != wantTags {
 			t.Fatalf("hash %x: %x, %d, %x; want %x, %d, %x", h, key, slot, tags, wantKey, wantSlot, wantTags)
+		}
+		key, slot, tags = probeRoom(&m.layout, m.tableOf(h), h)
+		wantKey, wantSlot, wantTags = roomInGo(&m.layout, m.tableOf(h), h)
+		if key != wantKey || key != absent && slot != wantSlot || tags != wantTags {
+			t.Fatalf("hash %x: room at %x, %d, %x; want %x, %d, %x", h, key, slot, tags, wantKey, wantSlot, wantTags)
 		}
 	}
 	check(0)
@@ -69,21 +74,61 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// probeWord finds keys as probe does.
+// probeWord has the same results in assembly and in Go, in groups that keys have passed too.
 func TestProbeWord(t *testing.T) {
 	m := New[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
-	for k := range uint64(20_000) {
-		key, _, tags, h := probeWord(&m.core, k)
-		_, _, wantTags, wantHash := wordInGo(&m.core, k)
-		if key > further || tags != wantTags || h != wantHash {
-			t.Fatalf("an absent key: %x, %x, hash %x; want %x, %x", key, tags, h, wantTags, wantHash)
-		}
-		succeed(m.Put(k, k))
+	far := 0
+	check := func(k uint64) {
 		key, slot, tags, h := probeWord(&m.core, k)
-		want, _ := find[uint64, uint64](&m.core, &k, h)
-		if key != further && (key != uintptr(want.key) || slot != want.slot || tags != uintptr(want.tags)) {
-			t.Fatalf("key %d: %x, %d, %x, want %v", k, key, slot, tags, want)
+		wantKey, wantSlot, wantTags, wantHash := wordInGo(&m.core, k)
+		if key != wantKey || key != absent && slot != wantSlot || tags != wantTags || h != wantHash {
+			t.Fatalf("key %d: %x, %d, %x, hash %x; want %x, %d, %x, %x", k, key, slot, tags, h, wantKey, wantSlot, wantTags, wantHash)
+		}
+		if tb := m.tableOf(h); key != absent && tb.groupOf(pointer(tags)) != tb.home(h) {
+			far++
+		}
+	}
+	for k := range uint64(20_000) {
+		check(k)
+		succeed(m.Put(k, k))
+		check(k)
+		check(k / 2)
+		if k%3 == 0 {
+			m.Delete(k / 2)
+			check(k / 2)
+		}
+	}
+	if far < 100 {
+		t.Errorf("%d keys in another group", far)
+	}
+	m.eachTable(func(tb table) {
+		for i := range tb.groups() {
+			*tb.overflow(i) = 0xFF
+		}
+	})
+	for k := range uint64(20_000) { // searches that read a whole table end
+		check(k)
+	}
+}
+
+// peekWord has the same results in assembly and in Go.
+func TestPeekWord(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	for k := range uint64(20_000) {
+		succeed(m.Put(k*3, k))
+		for _, k := range []uint64{k * 2, k*2 + 1, k * 3} {
+			key, version, seen, h := peekWord(&m.sharedTables, k)
+			wantKey, wantVersion, wantSeen, wantHash := peekWordInGo(&m.sharedTables, k)
+			switch {
+			case key == absent && (wantKey == absent || wantKey == further): // Go's looks at one slot
+			case key <= further && key == wantKey && h == wantHash:
+			case key <= further || *(*uint64)(pointer(key)) != k || h != wantHash:
+				t.Fatalf("key %d: %x, hash %x; want %x, %x", k, key, h, wantKey, wantHash)
+			case wantKey > further && (key != wantKey || version != wantVersion || seen != wantSeen):
+				t.Fatalf("key %d: %x, version %d; want %x, %d", k, key, seen, wantKey, wantSeen)
+			}
 		}
 	}
 }

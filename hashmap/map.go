@@ -115,12 +115,9 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	// processor overlaps, so there is no call but the probe.
 	switch {
 	case unsafe.Sizeof(k) == 8 && m.short:
-		key, slot, _, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
-		switch key {
-		case absent:
+		key, slot, _, _ := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
+		if key == absent {
 			return v, false
-		case further:
-			return m.getFar(k, h)
 		}
 		return *valueIn[K, V](pointer(key), slot), true
 	case isShort[K]() && m.short:
@@ -186,17 +183,17 @@ func (m *Map[K, V]) Put(k K, v V) error {
 		}
 		return m.putFar(k, v, hashOf(&m.hash, &k))
 	}
-	key, slot, tags, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
-	if key > further {
+	key, slot, _, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
+	if key != absent {
 		*valueIn[K, V](pointer(key), slot) = v
 		return nil
 	}
-	if lo, hi := tagWords(pointer(tags)); key == absent && m.tables > 0 && full(lo, hi) != allSlots {
-		at := m.take(h, pointer(tags), full(lo, hi)^allSlots)
-		*(*K)(at.key), *valueIn[K, V](at.key, at.slot) = k, v
-		return nil
+	at, err := m.insert(h)
+	if err != nil {
+		return err
 	}
-	return m.putFar(k, v, h)
+	*(*K)(at.key), *valueIn[K, V](at.key, at.slot) = k, v
+	return nil
 }
 
 // putFar is Put for a map without copies; h is the hash of k.
@@ -256,15 +253,12 @@ func (m *Map[K, V]) Delete(k K) bool {
 		return m.deleteOwned(&k)
 	}
 	if unsafe.Sizeof(k) == 8 && m.short {
-		switch key, slot, tags, _ := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k))); key {
-		case absent:
-			return false
-		case further:
-		default: // it is in its home
-			*tagIn(pointer(tags), slot) = 0
+		key, slot, tags, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
+		if key != absent {
+			m.remove(m.tableOf(h), spot{pointer(key), pointer(tags), slot}, h)
 			m.len--
-			return true
 		}
+		return key != absent
 	}
 	h := hashOf(&m.hash, &k)
 	at, ok := find[K, V](&m.core, &k, h)

@@ -35,15 +35,35 @@ func lockedInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 	return absent, 0, uintptr(p)
 }
 
-// wordInGo, as probeWord, is probeInGo for a plain key of 8 bytes. It returns the address of a key
-// only if that is k, and the hash of k.
+// roomInGo, as probeRoom, returns the free slot of the home of hash h that an entry takes, or absent
+// if the home is full. It returns the address of the home's tags too.
+func roomInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
+	i := t.home(h)
+	p := t.tags(i)
+	lo, hi := tagWords(p)
+	free := full(lo, hi) ^ allSlots
+	if free == 0 {
+		return absent, 0, uintptr(p)
+	}
+	at := t.at(l, i, pick(free, h))
+	return uintptr(at.key), at.slot, uintptr(p)
+}
+
+// wordInGo, as probeWord, is a whole search for a plain key of 8 bytes. It returns the address of
+// the key, its slot and the address of its group's tags; or else absent and the address of the
+// home's tags. h is the hash of k.
 func wordInGo(c *core, k uint64) (key, slot, tags uintptr, h uint64) {
 	h = c.hash.word(k)
-	key, slot, tags = lockedInGo(&c.layout, c.tableOf(h), h)
-	if key > further && *(*uint64)(pointer(key)) != k {
-		key = further
+	t := c.tableOf(h)
+	key, slot, tags = lockedInGo(&c.layout, t, h)
+	if key == absent || key > further && *(*uint64)(pointer(key)) == k {
+		return key, slot, tags, h
 	}
-	return key, slot, tags, h
+	at, ok := t.search(&c.layout, h, func(at spot) bool { return *(*uint64)(at.key) == k })
+	if !ok {
+		return absent, 0, tags, h
+	}
+	return uintptr(at.key), at.slot, uintptr(at.tags), h
 }
 
 // aheadInGo, as loadAhead, begins to load the lines that a probe reads. Callers keep the result, so
@@ -83,6 +103,17 @@ func peekInGo(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uin
 		return further, nil, 0
 	}
 	return absent, nil, 0
+}
+
+// peekWordInGo, as peekWord, is peekInGo for a plain key of 8 bytes. It returns the address of a key
+// only if that is k. Unless key is absent, h is the hash of k.
+func peekWordInGo(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64) {
+	h = m.hash.word(k)
+	key, version, seen = peekInGo(m, h)
+	if key > further && loadCell[uint64](pointer(key)) != k {
+		key = further
+	}
+	return key, version, seen, h
 }
 
 // homeInGo, as homeAhead, begins to load the lines of the home of hash h in the table of a

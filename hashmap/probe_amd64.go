@@ -10,15 +10,17 @@ import "github.com/freehold-go/freehold/internal/pin"
 func entries() *uintptr
 
 type probes struct {
-	probe  func(c *core, h uint64) (key, slot, tags uintptr)
-	word   func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
-	ahead  func(c *core, h uint64) byte
-	peek   func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
-	home   func(m *sharedTables, e uintptr, h uint64)
-	locked func(l *layout, t table, h uint64) (key, slot, tags uintptr)
+	probe    func(c *core, h uint64) (key, slot, tags uintptr)
+	word     func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
+	ahead    func(c *core, h uint64) byte
+	peek     func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
+	peekWord func(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64)
+	home     func(m *sharedTables, e uintptr, h uint64)
+	locked   func(l *layout, t table, h uint64) (key, slot, tags uintptr)
+	room     func(l *layout, t table, h uint64) (key, slot, tags uintptr)
 }
 
-var assembly = pin.Assembly(probes{probeInGo, wordInGo, aheadInGo, peekInGo, homeInGo, lockedInGo}, entries())
+var assembly = pin.Assembly(probes{probeInGo, wordInGo, aheadInGo, peekInGo, peekWordInGo, homeInGo, lockedInGo, roomInGo}, entries())
 
 func probe(c *core, h uint64) (key, slot, tags uintptr) { return assembly.probe(c, h) }
 
@@ -30,8 +32,16 @@ func peek(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
 	return assembly.peek(m, h)
 }
 
+func peekWord(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64) {
+	return assembly.peekWord(m, k)
+}
+
 func homeAhead(m *sharedTables, e uintptr, h uint64) { assembly.home(m, e, h) }
 
 func probeLocked(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 	return assembly.locked(l, t, h)
+}
+
+func probeRoom(l *layout, t table, h uint64) (key, slot, tags uintptr) {
+	return assembly.room(l, t, h)
 }

@@ -48,37 +48,55 @@
 	SHLQ $headShift, CX \
 	ADDQ DI, CX
 
-// TAGS sets BX to the tag of hash BX. R11 has a bit for each tag at CX that matches, and the flags
-// tell whether one does.
-#define TAGS \
+// HASH sets AX to the hash of word BX, as Uint64 of the seed of the map SI. It changes DX.
+#define HASH(scheme) \
+	MOVQ (scheme+scheme_hash+hasher_seed+0)(SI), AX \
+	XORQ BX, AX \
+	MULQ (scheme+scheme_hash+hasher_seed+8)(SI) \
+	XORQ DX, AX \
+	MULQ (scheme+scheme_hash+hasher_seed+16)(SI) \
+	XORQ DX, AX
+
+// TAG sets BX to the tag of hash BX.
+#define TAG \
 	SHRQ $const_tagShift, BX \
 	MOVBLZX BX, BX \
 	MOVL $2, R11 \
 	CMPL BX, R11 \
-	CMOVLLT R11, BX \
-	MOVQ BX, X0 \
-	PUNPCKLBW X0, X0 \
-	PSHUFLW $0, X0, X0 \
-	PUNPCKLQDQ X0, X0 \
+	CMOVLLT R11, BX
+
+// MATCH gives R11 a bit for each tag at CX that is in all bytes of X0. The flags tell whether there
+// is one.
+#define MATCH \
 	MOVOU (CX), X1 \
 	PCMPEQB X0, X1 \
 	PMOVMSKB X1, R11 \
 	TESTL R11, R11
+
+// TAGS sets BX to the tag of hash BX, and does MATCH.
+#define TAGS \
+	TAG \
+	MOVQ BX, X0 \
+	PUNPCKLBW X0, X0 \
+	PSHUFLW $0, X0, X0 \
+	PUNPCKLQDQ X0, X0 \
+	MATCH
 
 #define HOME \
 	TABLE \
 	LINE(core_scheme+scheme_layout, 4 /* groupSlots */) \
 	TAGS
 
-// NONE sets AX to absent or further, after TAGS found none.
-#define NONE \
-	SHLQ $4, R9 /* groupSlots */ \
-	ADDQ R9, DI \
-	MOVBLZX (DI)(DX*1), R11 /* the overflow bits */ \
+// PASSED sets the carry flag if an entry with tag BX has passed the group of number DX in the table
+// DI of R9 groups, and AX to 0.
+#define PASSED \
+	MOVQ R9, R11 \
+	SHLQ $4, R11 /* groupSlots */ \
+	ADDQ DI, R11 \
+	MOVBLZX (R11)(DX*1), R11 /* the overflow bits */ \
 	ANDL $7, BX \
 	XORL AX, AX \
-	BTL BX, R11 \
-	SETCS AX
+	BTL BX, R11
 
 // func entries() *uintptr
 TEXT ·entries(SB), NOSPLIT, $0-8
@@ -90,8 +108,10 @@ DATA functions<>+probes_probe(SB)/8, $probe<>(SB)
 DATA functions<>+probes_word(SB)/8, $word<>(SB)
 DATA functions<>+probes_ahead(SB)/8, $ahead<>(SB)
 DATA functions<>+probes_peek(SB)/8, $peek<>(SB)
+DATA functions<>+probes_peekWord(SB)/8, $peekWord<>(SB)
 DATA functions<>+probes_home(SB)/8, $home<>(SB)
 DATA functions<>+probes_locked(SB)/8, $locked<>(SB)
+DATA functions<>+probes_room(SB)/8, $room<>(SB)
 GLOBL functions<>(SB), RODATA, $probes__size
 
 // func(c *core, h uint64) (key, slot, tags uintptr)
@@ -104,23 +124,20 @@ TEXT probe<>(SB), NOSPLIT, $0-0
 	LEAQ  (R10)(R12*1), AX
 	RET
 none:
-	NONE
+	PASSED
+	SETCS AX
 	RET
 
 // func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
 TEXT word<>(SB), NOSPLIT, $0-0
 	MOVQ  AX, SI
 	MOVQ  BX, R8
-	MOVQ  (core_scheme+scheme_hash+hasher_seed+0)(SI), AX // as Uint64 of the seed
-	XORQ  BX, AX
-	MULQ  (core_scheme+scheme_hash+hasher_seed+8)(SI)
-	XORQ  DX, AX
-	MULQ  (core_scheme+scheme_hash+hasher_seed+16)(SI)
-	XORQ  DX, AX
+	HASH(core_scheme)
 	MOVQ  AX, BX
 	MOVQ  AX, R13
 	HOME
 	JZ    none
+candidate:
 	BSFL  R11, BX
 	IMULQ BX, R12
 	LEAQ  (R10)(R12*1), AX
@@ -129,11 +146,48 @@ TEXT word<>(SB), NOSPLIT, $0-0
 	MOVQ  R13, DI
 	RET
 none:
-	NONE
+	PASSED
+	JCS   far
 	MOVQ  R13, DI
 	RET
-another:
-	MOVL  $const_further, AX
+
+another: // another slot of the group
+	MOVQ  (core_scheme+scheme_layout+layout_keyStep)(SI), R12
+	LEAL  -1(R11), BX
+	ANDL  BX, R11
+	JNE   candidate
+	MOVQ  R13, BX
+	TAG
+	PASSED
+	JCC   nowhere
+far: // the next group, unless that is the home
+	INCQ  DX
+	ADDQ  $16, CX // groupSlots
+	ADDQ  (core_scheme+scheme_layout+layout_groupBytes)(SI), R10
+	CMPQ  DX, R9
+	JNE   inside
+	MOVQ  R9, AX
+	IMULQ (core_scheme+scheme_layout+layout_groupBytes)(SI), AX
+	SUBQ  AX, R10
+	MOVQ  DI, CX
+	XORL  DX, DX
+inside:
+	MOVL  R13, AX
+	IMULQ R9, AX
+	SHRQ  $const_groupShift, AX
+	CMPQ  AX, DX
+	JEQ   nowhere
+	MATCH
+	JNE   candidate
+	PASSED
+	JCS   far
+nowhere: // returns the tags of the home
+	MOVL  R13, CX
+	IMULQ R9, CX
+	SHRQ  $const_groupShift, CX
+	SHLQ  $4, CX // groupSlots
+	ADDQ  DI, CX
+	XORL  AX, AX
 	MOVQ  R13, DI
 	RET
 
@@ -146,28 +200,44 @@ TEXT ahead<>(SB), NOSPLIT, $0-0
 	XORL AX, AX
 	RET
 
+// PEEK is R1 to R4 in the home of hash BX in the map SI: see shared.go. It jumps to writer if it
+// meets one. R13 has the address of the version, SI the version; all else is as after LINE and TAGS.
+#define PEEK \
+	MOVQ sharedTables_dir(SI), DI \
+	MOVQ DI, CX \
+	MOVQ BX, DX \
+	SHRQ CX, DX \
+	ANDQ $~const_classMask, DI \
+	LEAQ (DI)(DX*8), R8 \
+	MOVQ (R8), DI /* R1 */ \
+	CMPQ DI, $const_replacedDirectory \
+	JLS  writer \
+	MOVQ DI, AX \
+	LINE(sharedTables_scheme+scheme_layout, const_sharedHeadShift) \
+	LEAQ const_versionOffset(CX), R13 \
+	MOVQ (R13), SI /* R2 */ \
+	TESTL $1, SI \
+	JNE  writer \
+	CMPQ AX, (R8) /* R3 */ \
+	JNE  writer \
+	TAGS // R4
+
+// UNSEEN ends a PEEK that found no key: AX is absent, unless a key with the tag has passed the group
+// or R5 fails.
+#define UNSEEN \
+	MOVBLZX const_overflowOffset(CX), R11 \
+	ANDL    $7, BX \
+	XORL    AX, AX \
+	BTL     BX, R11 \
+	JCS     writer \
+	CMPQ    SI, (R13) /* R5 */ \
+	JNE     writer
+
 // func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
 TEXT peek<>(SB), NOSPLIT, $0-0
-	MOVQ AX, SI
-	MOVQ sharedTables_dir(SI), DI
-	MOVQ DI, CX
-	MOVQ BX, DX
-	SHRQ CX, DX
-	ANDQ $~const_classMask, DI
-	LEAQ (DI)(DX*8), R8
-	MOVQ (R8), DI // R1
-	CMPQ DI, $const_replacedDirectory
-	JLS  writer
-	MOVQ DI, AX
-	LINE(sharedTables_scheme+scheme_layout, const_sharedHeadShift)
-	LEAQ const_versionOffset(CX), R13
-	MOVQ (R13), SI // R2
-	TESTL $1, SI
-	JNE  writer
-	CMPQ AX, (R8) // R3
-	JNE  writer
-	TAGS // R4
-	JZ   none
+	MOVQ  AX, SI
+	PEEK
+	JZ    none
 	BSFL  R11, BX
 	IMULQ BX, R12
 	LEAQ  (R10)(R12*1), AX
@@ -175,16 +245,42 @@ TEXT peek<>(SB), NOSPLIT, $0-0
 	MOVQ  SI, CX
 	RET
 none:
-	MOVBLZX const_overflowOffset(CX), R11
-	ANDL    $7, BX
-	XORL    AX, AX
-	BTL     BX, R11
-	JCS     writer
-	CMPQ    SI, (R13) // R5
-	JNE  writer
+	UNSEEN
 	RET
 writer:
 	MOVL $const_further, AX
+	RET
+
+// func(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64)
+TEXT peekWord<>(SB), NOSPLIT, $0-0
+	MOVQ  AX, SI
+	MOVQ  BX, X2
+	HASH(sharedTables_scheme)
+	MOVQ  AX, BX
+	MOVQ  AX, X3
+	PEEK
+	JZ    none
+	MOVQ  X2, R8
+candidate:
+	BSFL  R11, DX
+	IMULQ R12, DX
+	LEAQ  (R10)(DX*1), AX
+	CMPQ  (AX), R8
+	JNE   another
+	MOVQ  R13, BX
+	MOVQ  SI, CX
+	MOVQ  X3, DI
+	RET
+another:
+	LEAL  -1(R11), DX
+	ANDL  DX, R11
+	JNE   candidate
+none:
+	UNSEEN
+	RET
+writer:
+	MOVL $const_further, AX
+	MOVQ X3, DI
 	RET
 
 // func(m *sharedTables, e uintptr, h uint64)
@@ -215,3 +311,46 @@ none:
 	BTL     BX, R11
 	SETCS   AX
 	RET
+
+// func(l *layout, t table, h uint64) (key, slot, tags uintptr)
+TEXT room<>(SB), NOSPLIT, $0-0
+	MOVQ AX, SI
+	MOVQ BX, DI
+	MOVQ BX, R8
+	MOVQ CX, BX
+	LINE(0, 4 /* groupSlots */)
+	ANDL $const_sharedClass, R8
+	JNE  shared
+free:
+	PXOR X0, X0
+	MATCH
+	JZ   none
+	MOVQ CX, DI
+	SHRQ $(const_quarterShift-2), BX
+	MOVL BX, CX
+	ANDL $8, CX // the first slot of the half
+	MOVL $0xFF, DX
+	SHLL CX, DX
+	ANDL R11, DX
+	MOVL BX, CX
+	ANDL $12, CX // of the quarter
+	MOVL $0xF, R8
+	SHLL CX, R8
+	ANDL R11, R8
+	TESTL DX, DX
+	CMOVLNE DX, R11
+	TESTL R8, R8
+	CMOVLNE R8, R11
+	BSFL  R11, BX
+	IMULQ BX, R12
+	LEAQ  (R10)(R12*1), AX
+	MOVQ  DI, CX
+	RET
+none:
+	XORL  AX, AX
+	RET
+shared:
+	MOVQ DX, CX
+	SHLQ $const_sharedHeadShift, CX
+	ADDQ DI, CX
+	JMP  free

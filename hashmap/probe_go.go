@@ -12,8 +12,14 @@ func peek(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
 	return peekInGo(m, h)
 }
 
+func peekWord(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64) {
+	return peekWordInGo(m, k)
+}
+
 func homeAhead(m *sharedTables, e uintptr, h uint64) { homeInGo(m, e, h) }
 
 func probeLocked(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 	return lockedInGo(l, t, h)
 }
+
+func probeRoom(l *layout, t table, h uint64) (key, slot, tags uintptr) { return roomInGo(l, t, h) }

@@ -120,17 +120,24 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 	if readersLock || !m.direct {
 		return m.getSlow(k)
 	}
-	var h uint64
-	if unsafe.Sizeof(k) == 8 && m.short { // inlined
-		h = m.hash.word(*(*uint64)(unsafe.Pointer(&k)))
+	var (
+		slot    uintptr
+		version *uint64
+		seen, h uint64
+	)
+	if unsafe.Sizeof(k) == 8 && m.short {
+		slot, version, seen, h = peekWord(&m.sharedTables, *(*uint64)(unsafe.Pointer(&k)))
 	} else {
 		h = hashSlow(&m.hash, &k)
+		slot, version, seen = peek(&m.sharedTables, h)
+		if slot > further && loadCell[K](pointer(slot)) != k {
+			slot = further
+		}
 	}
-	slot, version, seen := peek(&m.sharedTables, h)
 	if slot == absent {
 		return v, false
 	}
-	if slot > further && loadCell[K](pointer(slot)) == k {
+	if slot > further {
 		m.seam.At(readKey)
 		found := loadCell[V](unsafe.Add(pointer(slot), -int(wordsFor[V]())))
 		m.seam.At(readValue)
@@ -138,7 +145,23 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 			return found, true
 		}
 	}
-	return m.getSlow(k)
+	return m.getFar(k, h)
+}
+
+// getFar is Get of k, whose hash is h, after a peek that did not find the entry.
+func (m *Shared[K, V]) getFar(k K, h uint64) (v V, ok bool) {
+	m.mustBeOpen("Get")
+	if s, sure := m.seek(h, &k); sure {
+		if s.slot == nil {
+			return v, false
+		}
+		v = m.valueAt(s.slot)
+		m.seam.At(readValue)
+		if s.same() {
+			return v, true
+		}
+	}
+	return m.getLocked(h, &k)
 }
 
 // getSlow is Get for all maps and all keys.
@@ -150,7 +173,11 @@ func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 			return v, found
 		}
 	}
-	ok = m.locked(h, &k, func(slot unsafe.Pointer) { v = m.valueAt(slot) })
+	return m.getLocked(h, &k)
+}
+
+func (m *Shared[K, V]) getLocked(h uint64, k *K) (v V, ok bool) {
+	ok = m.locked(h, k, func(slot unsafe.Pointer) { v = m.valueAt(slot) })
 	return v, ok
 }
 
@@ -205,6 +232,11 @@ func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
 		m.seam.At(readKey)
 		return sight{pointer(slot), version, seen}, true
 	}
+	return m.seek(h, k)
+}
+
+// seek is look without the peek.
+func (m *Shared[K, V]) seek(h uint64, k *K) (s sight, sure bool) {
 	at, e := m.lookUp(h)
 	m.seam.At(readTable)
 	if e == 0 {

@@ -119,6 +119,9 @@ func raise(version *uint64) { store64(version, *version+2) }
 // roomFor returns a slot for a new entry with hash h in a locked table. As makePlace does, it
 // searches the whole table if that is sparse.
 func (t table) roomFor(l *layout, h uint64) (at spot, ok bool) {
+	if at, ok = t.roomAtHome(l, h); ok {
+		return at, true
+	}
 	at, ok = t.room(l, h, maxPasses)
 	if !ok && t.groups() > maxPasses && t.head().live*sparseShare < uintptr(t.slots()) {
 		return t.room(l, h, t.groups())

@@ -205,7 +205,11 @@ func (m *Shared[K, V]) write(x held, h uint64, at spot, found bool, k *K, v *V) 
 		storeCell(p, v)
 	}
 	m.seam.At(wroteValue)
-	x.fill(&m.layout, at, h, textBytes(key, value))
+	text := uintptr(0)
+	if !m.direct {
+		text = textBytes(key, value)
+	}
+	x.fill(&m.layout, at, h, text)
 	return nil
 }
 

@@ -179,6 +179,10 @@ const maxPasses = 7
 // groups. It sets the tag and the overflow bits; the caller writes the key and the value. If there
 // is no free slot, it changes nothing and reports false.
 func (t table) place(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
+	if at, ok = t.roomAtHome(l, h); ok {
+		l.storeByte(tagIn(at.tags, at.slot), fingerprint(h))
+		return at, true
+	}
 	if at, ok = t.room(l, h, reach); ok {
 		l.storeByte(tagIn(at.tags, at.slot), fingerprint(h))
 		t.pass(l, h, t.groupOf(at.tags))
@@ -199,14 +203,10 @@ func (t table) room(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
 	return at, false
 }
 
-// take takes a slot of free, which are free slots of the home of hash h with the given tags. The
-// caller writes the key and the value.
-func (c *core) take(h uint64, tags unsafe.Pointer, free uint64) spot {
-	t := c.tableOf(h)
-	at := t.at(&c.layout, t.groupOf(tags), pick(free, h))
-	*tagIn(at.tags, at.slot) = fingerprint(h)
-	c.len++
-	return at
+// roomAtHome is room in the home alone.
+func (t table) roomAtHome(l *layout, h uint64) (at spot, ok bool) {
+	key, slot, tags := probeRoom(l, t, h)
+	return spot{pointer(key), pointer(tags), slot}, key != absent
 }
 
 // pass sets the overflow bits for an entry with hash h in group i.
@@ -220,31 +220,28 @@ func (t table) pass(l *layout, h uint64, i uintptr) {
 // entry needed.
 func (c *scheme) remove(t table, at spot, h uint64) {
 	c.storeByte(tagIn(at.tags, at.slot), 0)
-	bit, last := overflowBit(fingerprint(h)), t.groupOf(at.tags)
+	tag, last := fingerprint(h), t.groupOf(at.tags)
 	for i := t.home(h); i != last; i = t.after(i) {
-		if !c.passes(t, i, bit) {
-			c.storeByte(t.overflow(i), *t.overflow(i)&^bit)
+		if !c.passes(t, i, tag) {
+			c.storeByte(t.overflow(i), *t.overflow(i)&^overflowBit(tag))
 		}
 	}
 }
 
-// passes reports whether an entry with an overflow bit has passed group i. It reads all groups
-// after i where the entry can be.
-func (c *scheme) passes(t table, i uintptr, bit uint8) bool {
+// passes reports whether an entry with the overflow bit of a tag has passed group i. It reads all
+// groups after i where the entry can be.
+func (c *scheme) passes(t table, i uintptr, tag uint8) bool {
 	at := i
 	for n := uintptr(1); n < t.groups(); n++ {
 		at = t.after(at)
-		for entries := t.full(at); entries != 0; entries &= entries - 1 {
-			slot := first(entries)
-			if overflowBit(*tagIn(t.tags(at), slot)) != bit {
-				continue
-			}
-			key := t.at(&c.layout, at, slot).key
+		lo, hi := tagWords(t.tags(at))
+		for entries := passers(lo, hi, tag); entries != 0; entries &= entries - 1 {
+			key := t.at(&c.layout, at, first(entries)).key
 			if h := c.hashOfKey(key); t.distance(h, at) >= n && !c.isNaN(key, h) {
 				return true
 			}
 		}
-		if *t.overflow(at)&bit == 0 {
+		if *t.overflow(at)&overflowBit(tag) == 0 {
 			return false
 		}
 	}
