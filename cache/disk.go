@@ -27,9 +27,9 @@ import (
 )
 
 // A Disk is a second, larger tier of a cache, in a file on an SSD. Entries that are evicted from
-// memory are written there, and reads that find no entry in memory read it there. All calls mean the
-// same as without a disk, with the exceptions in the guide, docs/caches.md: for example, All and
-// Snapshot see the entries in memory only.
+// memory are written there, and reads that find no entry in memory read it there. All calls mean
+// the same as without a disk, with the exceptions in the guide, docs/caches.md: for example, All
+// and Snapshot see the entries in memory only.
 //
 // Entries larger than about 1 MiB are not written to disk.
 //
@@ -37,12 +37,12 @@ import (
 // oldest entries on disk are dropped. The buffers of the file take a few MiB more, outside of
 // MaxBytes.
 //
-// A Get that reads the disk waits for it, about 0.1 ms, and blocks a thread. Delete, Add, Replace,
+// A Get that reads the disk waits for it, about 0.1 ms, and may block a thread. Delete, Add, Replace,
 // CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do.
 //
-// Close writes what is left, and the next New with the same Dir and Options.Format finds the entries
-// on disk again. After a crash it begins empty. New also begins empty if the bound or the number of
-// processors has become larger, so that the cache has more shards.
+// Close writes what is left, and the next New with the same Dir and Options.Format finds the
+// entries on disk again. After a crash it begins empty. New also begins empty if the bound or the
+// number of processors has become larger, so that the cache has more shards.
 //
 // Only Close closes the file: a cache that is dropped without it keeps the file locked until the
 // process ends.
@@ -177,8 +177,8 @@ func (c *Cache) saveDisk(w io.Writer) error {
 	return b.Flush()
 }
 
-// each calls f with the slots of a part of the index, and the known bits of their hashes. It removes
-// those for which f returns false.
+// each calls f with the slots of a part of the index, and the known bits of their hashes. It
+// removes those for which f returns false.
 func (t *tier) each(ix *cuckoo.Index, f func(h uint64, w diskSlot) bool) {
 	for i := range ix.Buckets() {
 		b := ix.Bucket(i)

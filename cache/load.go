@@ -190,7 +190,7 @@ var errMissing = errors.New("missing")
 func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error, counts bool) (err error) {
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	if r.it == nil && s.tier != nil {
+	if r.it == nil && c.disk != nil {
 		r = s.fetch(h, key, counts)
 	}
 	defer s.unpin(r)

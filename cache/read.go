@@ -25,7 +25,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	if r.it == nil && s.tier != nil {
+	if r.it == nil && c.disk != nil {
 		r = s.fetch(h, key, true)
 	}
 	if r = c.countRead(s, r); r.it == nil {
@@ -61,7 +61,7 @@ func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
 func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	if r.it == nil && s.tier != nil {
+	if r.it == nil && c.disk != nil {
 		r = s.fetch(h, key, true)
 	}
 	if r = c.countRead(s, r); r.it == nil {
@@ -82,7 +82,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	r := s.find(h, key)
-	if r.it == nil && s.tier != nil {
+	if r.it == nil && c.disk != nil {
 		r = s.fetch(h, key, false)
 	}
 	defer s.unpin(r)

@@ -109,8 +109,8 @@ func (c *Cache) newWrite(h uint64, key []byte, e *Entry, expires uint32) write {
 // bytes returns the size of key and value together.
 func (w *write) bytes() int { return len(w.key) + len(w.e.Value) }
 
-// put stores an entry, and returns its version. old is the key's item, its image, or the zero pinned. If
-// possible, the entry is written over old, and otherwise to new memory.
+// put stores an entry, and returns its version. old is the key's item, its image, or the zero
+// pinned. If possible, the entry is written over old, and otherwise to new memory.
 func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	if s.index.Buckets() == 0 {
 		return 0, s.noMemory()

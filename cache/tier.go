@@ -18,13 +18,13 @@
 //
 // # Why readers miss no entry
 //
-// A reader searches the memory and then the disk, without a lock. An entry that goes to the disk has
-// a slot there before its item's slot is removed. An entry that goes to memory has an item there
-// before its slot is forgotten, and forget makes the index's sequence counter odd meanwhile. So a
-// miss is valid if the sequence counters of both indexes were even and are unchanged.
+// A reader searches the memory and then the disk, without a lock. An entry that goes to the disk
+// has a slot there before its item's slot is removed. An entry that goes to memory has an item
+// there before its slot is forgotten, and forget makes the index's sequence counter odd meanwhile.
+// So a miss is valid if the sequence counters of both indexes were even and are unchanged.
 //
-// A record that was read counts only if its slot is still there under the lock, and if the place was
-// not used again (disk.Store.Life).
+// A record that was read counts only if its slot is still there under the lock, and if the place
+// was not used again (disk.Store.Life).
 
 package cache
 
@@ -164,8 +164,8 @@ func (t *tier) forget(h uint64) {
 	}
 }
 
-// insert adds a slot. If the index is full and gets no memory, the oldest record of both homes makes
-// room.
+// insert adds a slot. If the index is full and gets no memory, the oldest record of both homes
+// makes room.
 //
 // Precondition: there are buckets.
 func (t *tier) insert(h uint64, w diskSlot) {
@@ -281,8 +281,8 @@ func (s *shard) evict(at *atomic.Uint64, it *item, h uint64, why Reason) {
 	}
 }
 
-// demote removes the item of a slot if its entry is on disk, or if it can be written there. Then the
-// entry is not dropped: OnEvict is not told.
+// demote removes the item of a slot if its entry is on disk, or if it can be written there. Then
+// the entry is not dropped: OnEvict is not told.
 func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	s, w := t.s, slot(at.Load())
 	n, _ := s.segs.split(w.place())
@@ -462,8 +462,8 @@ func (t *tier) isStill(h uint64, x sighting) *atomic.Uint64 {
 	return at
 }
 
-// settle returns the image of key, or the zero pinned if the key is not on disk. It reports false if
-// the slots have changed since c was read: the caller then reads again. After too many tries it
+// settle returns the image of key, or the zero pinned if the key is not on disk. It reports false
+// if the slots have changed since c was read: the caller then reads again. After too many tries it
 // forgets the slots. at is the slot of the image.
 //
 // Precondition: the caller has the lock, and the key has no item in memory.
@@ -588,8 +588,8 @@ func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (
 // isImage reports whether r is an image of a record.
 func (r pinned) isImage() bool { return r.it != nil && r.at == nil }
 
-// fixed returns a second of the clock as one that all clocks share: Unix time. 0 stays 0. unfixed is
-// the reverse.
+// fixed returns a second of the clock as one that all clocks share: Unix time. 0 stays 0. unfixed
+// is the reverse.
 func (c *clock) fixed(second uint32) uint32 {
 	if second == 0 {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"github.com/freehold-go/freehold/internal/seam"
 )
 
-// fill appends n records of other keys. lap appends them until the next record of that size gets the
-// place at.
+// fill appends n records of other keys. lap appends them until the next record of that size gets
+// the place at.
 func (c *Cache) fill(keyBytes, valueBytes, n int) (last disk.Place) {
 	r := disk.Record{Key: make([]byte, keyBytes), Value: make([]byte, valueBytes)}
 	for n > 0 {
@@ -33,7 +33,8 @@ func (c *Cache) lap(at disk.Place, keyBytes, n int) {
 }
 
 // TestReadOfDiskAgainstWriters: at each step of a read of the disk, another call changes the entry.
-// The read returns what was there when it began or ended. What it brings to memory is what is there.
+// The read returns what was there when it began or ended. What it brings to memory is what is
+// there.
 func TestReadOfDiskAgainstWriters(t *testing.T) {
 	key, value := []byte("key"), bytes.Repeat([]byte("value "), 500)
 	again := bytes.Repeat([]byte("again "), 500)

@@ -34,8 +34,8 @@ func numbered(key []byte, n uint64, size int) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, n), checked(key, size)...)
 }
 
-// TestRegisters: while many goroutines read keys, each key's entry changes in the order of its writes,
-// in memory and on disk. What was replaced, deleted or dropped never comes back.
+// TestRegisters: while many goroutines read keys, each key's entry changes in the order of its
+// writes, in memory and on disk. What was replaced, deleted or dropped never comes back.
 func TestRegisters(t *testing.T) {
 	for name, o := range map[string]Options{
 		"small":   {MaxBytes: MinBytes},

@@ -17,8 +17,8 @@ import (
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
-// restart closes the cache of a model and opens it again. Entries that were on disk are there, unless
-// it was killed.
+// restart closes the cache of a model and opens it again. Entries that were on disk are there,
+// unless it was killed.
 func (m *model) restart(killed bool) {
 	m.reads += m.c.Stats().Disk.Hits
 	left := -int(m.c.Stats().Disk.Evicted) // that leave the disk meanwhile
@@ -52,8 +52,8 @@ func (c *Cache) sameSeed(n uint64) {
 	c.seed = hash.SeedOf([3]uint64{n * 0x9E3779B97F4A7C15, n * 0xD1B54A32D192ED03, n * 0x8CB92BA72F3D8DD7})
 }
 
-// TestProgramsOnDisk: nearly all entries are on disk, and all calls mean the same. An entry may only
-// leave the disk, which is counted. Restarts keep what is on disk; kills lose it.
+// TestProgramsOnDisk: nearly all entries are on disk, and all calls mean the same. An entry may
+// only leave the disk, which is counted. Restarts keep what is on disk; kills lose it.
 func TestProgramsOnDisk(t *testing.T) {
 	for name, o := range map[string]Options{
 		"small":    {MaxBytes: MinBytes},
@@ -268,7 +268,8 @@ func TestExpiryOnDisk(t *testing.T) {
 	}
 }
 
-// TestAdmission: what is not written to disk is dropped, and OnEvict is told. What is written is not.
+// TestAdmission: what is not written to disk is dropped, and OnEvict is told. What is written is
+// not.
 func TestAdmission(t *testing.T) {
 	dropped := map[string]Reason{}
 	c := onDisk(t, Options{
@@ -296,8 +297,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestRing: a record that was hit is written again when its region is overwritten; others leave. The
-// index keeps to its part of memory.
+// TestRing: a record that was hit is written again when its region is overwritten; others leave.
+// The index keeps to its part of memory.
 func TestRing(t *testing.T) {
 	c := onDisk(t, Options{})
 	value := make([]byte, 1000)
