@@ -208,36 +208,36 @@ func (c *central) restore(h *Heap, in []Entry) {
 // restoreAll is restore with mu held. It drops entries whose span was freed.
 func (c *central) restoreAll(h *Heap, in []Entry) {
 	for len(in) > 0 {
-		s := SpanAt(in[0].Addr)
-		n := 1
-		for s != nil && n < len(in) && in[n].Addr-s.Base < s.Bytes() {
-			n++
+		n := 0
+		if s := SpanAt(in[0].Addr); s != nil && s.class == c.class {
+			n = c.restoreTo(h, s, in)
 		}
-		if s != nil && s.Kind == pages.BlockRun && s.class == c.class {
-			c.restoreTo(h, s, in[:n])
-		}
-		in = in[n:]
+		in = in[max(1, n):]
 	}
 }
 
-// restoreTo returns blocks to s, their span. If s becomes empty, and another span of the class is
-// empty too, it frees s. It skips a block that was freed twice and is live again or already in s.
-func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
-	blocks := classes[c.class].blocks
+// restoreTo returns the first blocks of in to s as long as s is their span. It returns their number.
+// If s becomes empty, and another span of the class is empty too, it frees s. It skips a block that
+// was freed twice and is live again or already in s.
+//
+// It reads no field of pages.Span, so it touches one cache line of the span, not two.
+func (c *central) restoreTo(h *Heap, s *Span, in []Entry) (n int) {
+	blocks, size := classes[c.class].blocks, classes[c.class].size
 	returned := uint32(0)
-	for _, e := range in {
-		i := (e.Status - s.statuses) / statusBytes
-		if i >= blocks || s.entryOf(i).Addr != e.Addr || *StatusAt(e.Status) < FreeZero {
-			continue
+	for ; n < len(in); n++ {
+		at := in[n].Status
+		i := (at - s.statuses) / statusBytes
+		if i >= blocks {
+			break
 		}
 		word, bit := s.free.Word(i/64), uint64(1)<<(i%64)
-		if *word&bit == 0 {
+		if *StatusAt(at) >= FreeZero && *word&bit == 0 && s.base+i*size == in[n].Addr {
 			*word |= bit
 			returned++
 		}
 	}
 	if returned == 0 {
-		return
+		return n
 	}
 	if s.out == uint32(blocks) {
 		c.push(s)
@@ -246,7 +246,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 	s.punched = false
 	c.out -= int(returned)
 	if s.out > 0 {
-		return
+		return n
 	}
 	if c.emptySpans++; c.emptySpans > 1 {
 		c.release(h, s)
@@ -255,6 +255,7 @@ func (c *central) restoreTo(h *Heap, s *Span, in []Entry) {
 		l.Remove(&s.Span)
 		l.PushBack(&s.Span)
 	}
+	return n
 }
 
 // shrink frees the empty spans. mu is held.
@@ -283,7 +284,7 @@ func (c *central) grow(h *Heap, home int) error {
 		return err
 	}
 	s := SpanOf(run)
-	s.class, s.Size = c.class, class.size
+	s.class, s.Size, s.base = c.class, class.size, s.Base
 	s.statuses, s.free = statuses, pages.Bitmap(statuses+class.statusesBytes())
 	s.free.SetRange(0, class.blocks)
 	fresh := uint16(FreeDirty)

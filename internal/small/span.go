@@ -63,6 +63,7 @@ import (
 // lock use them. central's mu guards the rest.
 type Span struct {
 	pages.Span
+	base     uintptr      // Base of pages.Span again, for restoreTo
 	statuses uintptr      // address of the statuses, [blocks+1]uint16
 	free     pages.Bitmap // the blocks that are free in the span
 	out      uint32       // blocks not free in the span: live or in a magazine
