@@ -14,7 +14,6 @@ package small
 import (
 	"cmp"
 	"math/bits"
-	"slices"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
@@ -80,29 +79,31 @@ func (c *central) fill(h *Heap, m *magazine, home, others int) error {
 	c.lock()
 	defer c.mu.Unlock()
 	all := m.entries(classes[c.class].batch)
-	n := 0
-	for n < len(all) {
+	empty := all // the places before the entries: the last entry is used first
+	for len(empty) > 0 {
+		first := len(empty) == len(all)
 		s := c.ownOrAdopted(home)
-		if s == nil && n == 0 && !c.adds(h, others) {
+		if s == nil && first && !c.adds(h, others) {
 			if others > 0 {
 				return nil
 			}
 			s = c.foreign(home)
 		}
 		if s != nil {
-			n += c.carve(s, all[n:])
+			empty = empty[:len(empty)-c.carve(s, empty)]
 			continue
 		}
-		if n > 0 {
+		if !first {
 			break
 		}
 		if err := c.grow(h, home); err != nil {
 			return err
 		}
 	}
-	// The last entry is used first: make that the lowest address.
-	slices.Reverse(all[:n])
-	m.n = uintptr(n)
+	if len(empty) > 0 {
+		all = all[:copy(all, all[len(empty):])]
+	}
+	m.n = uintptr(len(all))
 	return nil
 }
 
@@ -165,7 +166,7 @@ func (c *central) carveOne(home int) Entry {
 	return out[0]
 }
 
-// carve takes free blocks from s into out, in the order of their addresses, and returns their
+// carve takes free blocks from s into the end of out, the lowest address last, and returns their
 // number. It drops a block whose bit says free and whose status says live. That block was freed
 // twice and then allocated from its second entry, so it stays with its owner.
 func (c *central) carve(s *Span, out []Entry) (n int) {
@@ -181,8 +182,8 @@ func (c *central) carve(s *Span, out []Entry) (n int) {
 			*word &= *word - 1
 			carved++
 			if e := s.entryOf(i); *StatusAt(e.Status) >= FreeZero {
-				out[n] = e
 				n++
+				out[len(out)-n] = e
 			}
 		}
 	}
