@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -494,6 +496,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Skip("a system without locks")
 			}
 			open(t, *o)
+			o.sleep = func(time.Duration) {}
 		}, "another cache has it open"},
 		{"too small", func(_ *testing.T, _ string, o *Options) { o.MaxBytes = 8*testRegion - 1 }, "32767 bytes, want 32768 to"},
 		{"too large", func(_ *testing.T, _ string, o *Options) { o.MaxBytes = MaxBytes + 1 }, "want 32768 to 274877906944"},
@@ -525,6 +528,32 @@ func TestOpenRefuses(t *testing.T) {
 				t.Error("the file is changed")
 			}
 		})
+	}
+}
+
+// TestLockedForAWhile: Open waits for a file that is locked, as one is for some time after a process
+// was killed, but not for ever.
+func TestLockedForAWhile(t *testing.T) {
+	if runtime.GOARCH == "wasm" {
+		t.Skip("a system without locks")
+	}
+	o := small(t, 16)
+	first, _ := open(t, o)
+	waited, end := time.Duration(0), lockWait+1
+	o.sleep = func(d time.Duration) {
+		if waited += d; waited >= end {
+			filetest.Must(t, first.s.Close(nil))
+			end = math.MaxInt64
+		}
+	}
+	o.Owner = newIndex()
+	if _, _, err := Open(o); err == nil || waited != lockWait {
+		t.Fatalf("Open waits for %v, and returns %v", waited, err)
+	}
+	waited, end = 0, lockWait
+	open(t, o)
+	if waited != lockWait {
+		t.Errorf("Open waits for %v", waited)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/freehold-go/freehold/internal/file/filelock"
 	"github.com/freehold-go/freehold/internal/vm"
@@ -19,10 +20,13 @@ import (
 const (
 	fileName   = "freehold.disk"
 	headerText = "freehold disk tier 1\n"
+
+	lockWait  = 500 * time.Millisecond // for a file that another store has locked
+	lockPause = lockWait / 100
 )
 
 // openFile opens, locks and allocates the file of dir. fresh says that it had another size.
-func openFile(dir string, size int64) (f *os.File, fresh bool, err error) {
+func openFile(dir string, size int64, sleep func(time.Duration)) (f *os.File, fresh bool, err error) {
 	path := filepath.Join(dir, fileName)
 	// A symbolic link might lead to another user's file, and opening a pipe waits.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -31,7 +35,7 @@ func openFile(dir string, size int64) (f *os.File, fresh bool, err error) {
 	if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, false, err
 	}
-	if fresh, err = prepare(f, size); err != nil {
+	if fresh, err = prepare(f, size, sleep); err != nil {
 		f.Close()
 		if err == filelock.ErrInUse {
 			err = errors.New("another cache has it open")
@@ -46,8 +50,8 @@ func openFile(dir string, size int64) (f *os.File, fresh bool, err error) {
 }
 
 // prepare locks f, checks that it is a store's or empty, and gives it its size.
-func prepare(f *os.File, size int64) (fresh bool, err error) {
-	if err := filelock.Lock(f, false); err != nil {
+func prepare(f *os.File, size int64, sleep func(time.Duration)) (fresh bool, err error) {
+	if err := lock(f, sleep); err != nil {
 		return false, err
 	}
 	info, err := f.Stat()
@@ -81,4 +85,15 @@ func prepare(f *os.File, size int64) (fresh bool, err error) {
 		err = vm.AllocateFile(f, headerBytes, size)
 	}
 	return fresh, err
+}
+
+// lock locks f. If f is locked, it waits up to lockWait: the kernel ends the reads by io_uring of a
+// killed process, and with them its lock, after the process has ended.
+func lock(f *os.File, sleep func(time.Duration)) (err error) {
+	for waited := time.Duration(0); ; waited += lockPause {
+		if err = filelock.Lock(f, false); err != filelock.ErrInUse || waited >= lockWait {
+			return err
+		}
+		sleep(lockPause)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/file/filelock"
@@ -82,10 +83,11 @@ type Options struct {
 	// Logger gets one line, an error, if the store turns itself off. nil means none.
 	Logger *slog.Logger
 
-	region  int          // bytes, for tests; 0 means regionBytes
-	threads bool         // for tests: read without a ring
-	cached  bool         // for tests: use the system's page cache
-	wrap    func(*Store) // for tests: it may replace readAt and writeAt, and set wrote
+	region  int                 // bytes, for tests; 0 means regionBytes
+	threads bool                // for tests: read without a ring
+	cached  bool                // for tests: use the system's page cache
+	wrap    func(*Store)        // for tests: it may replace readAt and writeAt, and set wrote
+	sleep   func(time.Duration) // for tests; nil means time.Sleep
 }
 
 // An Owner has the index: it refers to records by their places. The store calls it from a goroutine
@@ -189,9 +191,9 @@ type counts struct {
 }
 
 // Open opens or creates the store in o.Dir. It returns an error if another store, of this process
-// or another, has it open, if the file is not a store's, if there is no room for it, or if the
-// parent has no memory. warm says that there was a clean stop and that Load has succeeded; if not,
-// the store is empty.
+// or another, has it open for the next half second, if the file is not a store's, if there is no
+// room for it, or if the parent has no memory. warm says that there was a clean stop and that Load
+// has succeeded; if not, the store is empty.
 func Open(o Options) (s *Store, warm bool, err error) {
 	region := o.region
 	if region == 0 {
@@ -199,6 +201,9 @@ func Open(o Options) (s *Store, warm bool, err error) {
 	}
 	if least := int64(leastRegions * region); o.MaxBytes < least || o.MaxBytes > MaxBytes {
 		return nil, false, fmt.Errorf("freehold: a disk tier of %d bytes, want %d to %d", o.MaxBytes, least, int64(MaxBytes))
+	}
+	if o.sleep == nil {
+		o.sleep = time.Sleep
 	}
 	g := geometry{region: region, regions: int((o.MaxBytes - headerBytes) / int64(region))}
 	s = &Store{
@@ -212,7 +217,7 @@ func Open(o Options) (s *Store, warm bool, err error) {
 			s, err = nil, fmt.Errorf("freehold: disk tier: %w", err)
 		}
 	}()
-	file, fresh, err := openFile(o.Dir, g.offset(g.regions))
+	file, fresh, err := openFile(o.Dir, g.offset(g.regions), o.sleep)
 	if err != nil {
 		return s, false, err
 	}
