@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,6 +152,45 @@ func TestBudget(t *testing.T) {
 	c.bound.press(budget.Pressure{Level: budget.Calm})
 	if n := c.Stats().MaxBytes; n != before {
 		t.Errorf("a closed cache goes from %d to %d", before, n)
+	}
+}
+
+// A zeroHooked allocator calls before first in Zeroed.
+type zeroHooked struct {
+	freehold.Allocator
+	before func()
+}
+
+func (p zeroHooked) Zeroed(size, align int) ([]byte, error) {
+	p.before()
+	return p.Allocator.Zeroed(size, align)
+}
+
+// TestBudgetWhileDiskOpens: the budget first calls a cache when its disk tier is open. The race
+// detector sees a call before.
+func TestBudgetWhileDiskOpens(t *testing.T) {
+	b := freehold.Must(budget.Start(&budget.Options{Limit: 8 << 20}))
+	defer b.Stop()
+	called := make(chan struct{}, 1)
+	const last = 1 // so the cache is called before
+	defer b.OnPressure(last, func(context.Context, budget.Pressure) {
+		select {
+		case called <- struct{}{}:
+		default:
+		}
+	})()
+	<-called
+	var once sync.Once
+	p := zeroHooked{newHeap(t), func() {
+		once.Do(func() {
+			<-called
+			<-called // a whole round since
+		})
+	}}
+	c := New(p, &Options{MaxBytes: 4 << 20, Budget: b, Disk: &Disk{Dir: t.TempDir(), MaxBytes: 8 << 20}})
+	defer c.Close()
+	if err := c.Stats().Disk.Off; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -114,11 +114,11 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 		c.shards[i].init(c, uint64(i), c.shardLimit(o.MaxBytes))
 	}
 	c.sweeper.init(c, (*Cache).sweep)
-	c.bound.init(c, o)
 	c.raise(firstVersion())
 	if o.Disk != nil {
 		c.openDisk()
 	}
+	c.bound.init(c, o) // from here on the budget may call
 	c.number = opened.Add(c, true)
 }
 
