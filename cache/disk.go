@@ -41,8 +41,9 @@ import (
 // CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do.
 //
 // Close writes what is left, and the next New with the same Dir and Options.Format finds the
-// entries on disk again. After a crash it begins empty. New also begins empty if the bound or the
-// number of processors has become larger, so that the cache has more shards.
+// entries on disk again. After a crash it begins empty. New also begins empty if the file's size has
+// changed, if Options.Access or RefreshAfter is newly set or unset, or if the bound or the number of
+// processors has become larger, so that the cache has more shards.
 //
 // Only Close closes the file: a cache that is dropped without it keeps the file locked until the
 // process ends.

@@ -287,7 +287,8 @@ func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	s, w := t.s, slot(at.Load())
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
-	isThere := it.shape&versioned != 0 && t.has(h) // only promoted items have a slot there
+	// Only promoted items have a slot there.
+	isThere := it.shape&versioned != 0 && t.has(h) && !t.store.IsOff()
 	if !isThere && !(t.admits(it, g, w) && t.write(it, w, h)) {
 		return false
 	}

@@ -466,6 +466,32 @@ func TestDiskFails(t *testing.T) {
 	get(t, second, "key", "")
 }
 
+// TestEvictWithoutDisk: OnEvict gets an entry of both tiers that leaves memory when the disk is off.
+func TestEvictWithoutDisk(t *testing.T) {
+	told := false
+	c := onDisk(t, Options{OnEvict: func(key []byte, _ Entry, _ Reason) { told = told || string(key) == "key 99" }})
+	for n := range 100 {
+		must(0, c.Set(fmt.Append(nil, "key ", n), make([]byte, 20_000)))
+		c.toDisk()
+	}
+	for c.Stats().Disk.WrittenBytes == 0 { // the region is written at once
+		runtime.Gosched()
+	}
+	c.Get(nil, []byte("key 99"))
+	if !c.isInMemory("key 99") || !c.isOnDisk("key 99") || told {
+		t.Fatalf("%+v", c.Stats())
+	}
+	must(0, os.Truncate(filepath.Join(c.options.Disk.Dir, "freehold.disk"), 0))
+	for n := 0; c.Stats().Disk.Off == nil; n++ { // the writer may not have freed its buffers yet
+		c.Peek(fmt.Append(nil, "key ", n%99), func(Entry) {})
+	}
+	c.toDisk()
+	get(t, c, "key 99", "")
+	if !told {
+		t.Error("OnEvict is not called")
+	}
+}
+
 // TestBadDiskOptions: New panics for mistakes.
 func TestBadDiskOptions(t *testing.T) {
 	for want, o := range map[string]Options{

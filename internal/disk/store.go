@@ -354,6 +354,9 @@ func (s *Store) turnOff(op string, err error) {
 	}
 }
 
+// IsOff reports whether the store has turned itself off.
+func (s *Store) IsOff() bool { return s.off.Load() != nil }
+
 // Stats returns the counts. Those of calls that run meanwhile may be partly in it.
 func (s *Store) Stats() Stats {
 	c := &s.counts
