@@ -88,8 +88,8 @@ func (c *Cursor[K, V]) Key() K {
 }
 
 // Value returns the value of the cursor's key, to read or to change in place, or nil if its entry
-// has been deleted. The pointer is valid until any entry is inserted or deleted. See also [Map.Clone]. Value panics if
-// the cursor is at no key.
+// has been deleted. The pointer is valid until any entry is inserted or deleted. See also
+// [Map.Clone]. Value panics if the cursor is at no key.
 func (c *Cursor[K, V]) Value() *V {
 	c.mustBeAtKey("Value")
 	if c.version != c.m.version || c.m.cloned {
