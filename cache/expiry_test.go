@@ -246,6 +246,7 @@ func TestSweepsAfterBubbles(t *testing.T) {
 		c.clock.since = func(time.Time) time.Duration { return now }
 		synctest.Test(t, func(*testing.T) { must(0, c.SetTTL([]byte("in"), nil, time.Hour)) })
 		lost := c.sweeper.at.Load()
+		c.sweeper.sweeps.Lock() // the timers of this process wait until now is set
 		now = 30 * time.Minute
 		must(0, c.SetTTL([]byte("out"), nil, time.Hour))
 		at := c.sweeper.at.Load()
@@ -253,6 +254,7 @@ func TestSweepsAfterBubbles(t *testing.T) {
 			t.Errorf("bubble at %v: no timer is set", inside)
 		}
 		now += 2 * time.Hour
+		c.sweeper.sweeps.Unlock()
 		if c.sweeper.run(c, at); c.Len() != 0 {
 			t.Errorf("bubble at %v: %d entries stay", inside, c.Len())
 		}

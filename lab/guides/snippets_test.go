@@ -19,7 +19,7 @@ import (
 // imports are the imports of all snippets.
 const imports = `package p
 import (
-	"bytes"; "context"; "database/sql"; "encoding/json"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "slices"; "time"
+	"bytes"; "context"; "crypto/rand"; "database/sql"; "encoding/json"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "slices"; "time"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"
@@ -29,6 +29,7 @@ import (
 	"github.com/freehold-go/freehold/hashmap"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/profile"
+	"github.com/freehold-go/freehold/secret"
 	"github.com/freehold-go/freehold/track/web"
 	_ "github.com/freehold-go/freehold/budget/auto"
 )
@@ -41,7 +42,7 @@ type (
 	User  struct{ Name string }
 )
 var (
-	buf, key, value, line []byte
+	buf, key, value, line, message []byte
 	heap     *freehold.Heap
 	b        *budget.Budget
 	pages    interface{ Evict(bytes int) }
@@ -56,6 +57,7 @@ var (
 	from, to int
 	field    func(line []byte) []byte
 	less     func(a, b []byte) bool
+	sign     func(key, message []byte) error
 )
 `
 
