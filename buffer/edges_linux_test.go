@@ -79,6 +79,9 @@ func TestOpenOfANewFileThatFails(t *testing.T) {
 	count := func(fails vm.Op, call int) (restore func()) {
 		clear(ops)
 		return vm.SetFault(func(op vm.Op) error {
+			if !onFile(op) {
+				return nil
+			}
 			if ops[op]++; op == fails && ops[op] == call {
 				return syscall.EIO
 			}
