@@ -202,10 +202,11 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	r, ok, live := h.resizeSmall(b, size)
 	if !live {
 		addr := small.AddrOf(b)
-		if isWatched(small.SpanAt(addr), h.pages.ID, addr) {
+		s := small.SpanAt(addr)
+		if isWatched(s, h.pages.ID, addr) {
 			return h.watch.Resize(call, b, size)
 		}
-		r, ok = h.resizeBlock(call, b, size)
+		r, ok = h.resizeOther(call, s, b, size)
 	}
 	if ok {
 		h.watch.Resized(r)
@@ -231,9 +232,13 @@ func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
 	if r, ok, live := h.resizeSmall(b, size); live {
 		return r, ok
 	}
-	addr := small.AddrOf(b)
-	s := small.SpanAt(addr)
-	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) {
+	return h.resizeOther(call, small.SpanAt(small.AddrOf(b)), b, size)
+}
+
+// resizeOther is resize of an unwatched block that is not a live small one. s is the span to which
+// the page map leads from b.
+func (h *Heap) resizeOther(call string, s *small.Span, b []byte, size int) ([]byte, bool) {
+	if s == nil || !s.IsLarge(h.pages.ID, small.AddrOf(b), uintptr(len(b))) {
 		h.misused(call, b)
 	}
 	return h.resizeLarge(call, s, b, size)
