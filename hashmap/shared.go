@@ -151,15 +151,8 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 // getFar is Get of k, whose hash is h, after a peek that did not find the entry.
 func (m *Shared[K, V]) getFar(k K, h uint64) (v V, ok bool) {
 	m.mustBeOpen("Get")
-	if s, sure := m.seek(h, &k); sure {
-		if s.slot == nil {
-			return v, false
-		}
-		v = m.valueAt(s.slot)
-		m.seam.At(readValue)
-		if s.same() {
-			return v, true
-		}
+	if v, found, sure := m.valueOf(m.seek(h, &k)); sure {
+		return v, found
 	}
 	return m.getLocked(h, &k)
 }
@@ -202,9 +195,13 @@ func (m *Shared[K, V]) getUnlocked(h uint64, k *K) (v V, found, sure bool) {
 		guard := m.retired.readers.Enter() // before R1
 		defer guard.Leave()
 	}
-	s, sure := m.look(h, k)
+	return m.valueOf(m.look(h, k))
+}
+
+// valueOf is the end of a Get without the lock, after look or seek.
+func (m *Shared[K, V]) valueOf(s sight, isSure bool) (v V, found, sure bool) {
 	if s.slot == nil {
-		return v, false, sure
+		return v, false, isSure
 	}
 	v = m.valueAt(s.slot)
 	m.seam.At(readValue)
