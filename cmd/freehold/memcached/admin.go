@@ -106,19 +106,17 @@ func (s *session) general() {
 	s.stat("evictions", since.Evicted)
 	s.stat("reclaimed", since.Expired)
 	if d := st.Disk; d.FileBytes > 0 {
-		for _, x := range []struct {
-			name  string
-			value uint64
-		}{
-			{"get_extstore", d.Hits}, {"badcrc_from_extstore", d.Errors},
-			{"extstore_objects_used", uint64(d.Items)}, {"extstore_objects_read", d.Hits},
-			{"extstore_objects_written", d.Written}, {"extstore_objects_evicted", d.Evicted},
-			{"extstore_objects_rejected", d.Rejected},
-			{"extstore_bytes_written", d.WrittenBytes}, {"extstore_limit_maxbytes", uint64(d.FileBytes)},
-			{"extstore_index_bytes", uint64(d.IndexBytes)}, {"extstore_off", uint64(bit(d.Off != nil))},
-		} {
-			s.stat(x.name, x.value)
-		}
+		s.stat("get_extstore", d.Hits)
+		s.stat("badcrc_from_extstore", d.Errors)
+		s.stat("extstore_objects_used", uint64(d.Items))
+		s.stat("extstore_objects_read", d.Hits)
+		s.stat("extstore_objects_written", d.Written)
+		s.stat("extstore_objects_evicted", d.Evicted)
+		s.stat("extstore_objects_rejected", d.Rejected)
+		s.stat("extstore_bytes_written", d.WrittenBytes)
+		s.stat("extstore_limit_maxbytes", uint64(d.FileBytes))
+		s.stat("extstore_index_bytes", uint64(d.IndexBytes))
+		s.stat("extstore_off", uint64(bit(d.Off != nil)))
 	}
 	inUse, waited, denied := s.grants.figures()
 	s.stat("buffer_bytes", uint64(inUse))
