@@ -40,7 +40,7 @@ import (
 // A Get that reads the disk waits for it, about 0.1 ms, and may block a thread. Delete, Add, Replace,
 // CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do.
 //
-// Close writes what is left, and the next New with the same Dir and Options.Format finds the
+// Close writes the buffered entries, and the next New with the same Dir and Options.Format finds the
 // entries on disk again. After a crash it begins empty. New also begins empty if the file's size has
 // changed, if Options.Access or RefreshAfter is newly set or unset, or if the bound or the number of
 // processors has become larger, so that the cache has more shards.
@@ -58,8 +58,9 @@ type Disk struct {
 	// MaxBytes is the size of the file, from 8 MiB to 256 GiB. New allocates it on disk.
 	MaxBytes int64
 
-	// MinValue is the size of the smallest value that is written to disk, in bytes. The index has
-	// as many bytes for each small entry, and a read of one takes as long. Negative values panic.
+	// MinValue is the size of the smallest value that is written to disk, in bytes. A small entry
+	// takes the memory of a large one in the index, and the time of its read. Negative values
+	// panic.
 	MinValue int
 }
 
@@ -191,7 +192,7 @@ func (t *tier) each(ix *cuckoo.Index, f func(h uint64, w diskSlot) bool) {
 	}
 }
 
-// errOtherDisk says that the index is that of a cache with other options.
+// errOtherDisk says that a cache with other options has written the index.
 var errOtherDisk = errors.New("the disk tier is of a cache with other options")
 
 func (c *Cache) loadDisk(r io.Reader) error {

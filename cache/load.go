@@ -189,10 +189,7 @@ var errMissing = errors.New("missing")
 // live entry, or if f fails. If counts is set, Stats counts a hit if f succeeds, and else a miss.
 func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error, counts bool) (err error) {
 	s := c.shardOf(h)
-	r := s.find(h, key)
-	if r.it == nil && c.disk != nil {
-		r = s.fetch(h, key, counts)
-	}
+	r := c.orFetch(s, s.find(h, key), h, key, counts)
 	defer s.unpin(r)
 	mine := &c.reads[pin.Stripe(stripeBits)]
 	isLive, failed := r.isLive(&c.clock), false

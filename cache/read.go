@@ -24,11 +24,8 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	c.base.MustBeOpen(&kind, "Get")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	r := s.find(h, key)
-	if r.it == nil && c.disk != nil {
-		r = s.fetch(h, key, true)
-	}
-	if r = c.countRead(s, r); r.it == nil {
+	r := c.countRead(s, c.orFetch(s, s.find(h, key), h, key, true))
+	if r.it == nil {
 		return dst, false
 	}
 	dst = append(dst, r.it.value()...)
@@ -60,11 +57,8 @@ func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
 
 func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	s := c.shardOf(h)
-	r := s.find(h, key)
-	if r.it == nil && c.disk != nil {
-		r = s.fetch(h, key, true)
-	}
-	if r = c.countRead(s, r); r.it == nil {
+	r := c.countRead(s, c.orFetch(s, s.find(h, key), h, key, true))
+	if r.it == nil {
 		return false
 	}
 	defer s.unpin(r)
@@ -81,10 +75,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	c.base.MustBeOpen(&kind, "Peek")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	r := s.find(h, key)
-	if r.it == nil && c.disk != nil {
-		r = s.fetch(h, key, false)
-	}
+	r := c.orFetch(s, s.find(h, key), h, key, false)
 	defer s.unpin(r)
 	if !r.isLive(&c.clock) {
 		return false

@@ -153,9 +153,6 @@ func (t *tier) has(h uint64) bool { return t.part(h).Find(tagOf(h), 0, 0) != nil
 
 // forget removes all slots with the tag of h.
 func (t *tier) forget(h uint64) {
-	if t == nil {
-		return
-	}
 	ix := t.part(h)
 	for at := ix.Find(tagOf(h), 0, 0); at != nil; at = ix.Find(tagOf(h), 0, 0) {
 		ix.BeginMove()
@@ -357,7 +354,7 @@ func (t *tier) extraBytes() (n int) {
 	return n
 }
 
-// A diskCopy is what a call has read of the disk for a key. The zero diskCopy is nothing.
+// A diskCopy is a key's record, as a call has read it. The zero diskCopy has none.
 type diskCopy struct {
 	it   *item // the image of the item, in buf, with a version of its own; nil if none was found
 	buf  *[]byte
@@ -519,6 +516,15 @@ func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 	}
 }
 
+// orFetch returns r, which find has returned, or else the item that fetch finds on disk. It is
+// inlined, and reads nothing that writers change.
+func (c *Cache) orFetch(s *shard, r pinned, h uint64, key []byte, promotes bool) pinned {
+	if r.it == nil && c.disk != nil {
+		return s.fetch(h, key, promotes)
+	}
+	return r
+}
+
 // fetched is the part of fetch under the lock.
 func (s *shard) fetched(h uint64, key []byte, c *diskCopy, tries int, promotes bool) (r pinned, ok bool) {
 	s.lockFor(0)
@@ -571,7 +577,8 @@ func (s *shard) lockKey(h uint64, key []byte, size int) (old pinned, found bool)
 	}
 }
 
-// tryKey is lockKey with what was read. It reports false, without the lock, if that is not enough.
+// tryKey is lockKey after the read of c. It reports false, without the lock, if another read is
+// needed.
 func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (old pinned, found, ok bool) {
 	s.lockFor(size)
 	defer func() {
