@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +10,9 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,4 +104,55 @@ func TestErrors(t *testing.T) {
 	if err := run(t.Context(), "256.0.0.1:0", filepath.Join(t.TempDir(), "none"), cache.MinBytes, nil); err == nil {
 		t.Error("256.0.0.1 served")
 	}
+}
+
+// A collection and a request beside 500,000 sessions, and beside a Go map of as many.
+func BenchmarkSessions(b *testing.B) {
+	const n = 500_000
+	tokens := make([]string, n)
+	session := func(i int) Session {
+		return Session{User: fmt.Sprint("user ", i), Cart: []string{fmt.Sprint("item ", i), "pears"}, From: time.Now()}
+	}
+	bench := func(memory string, get func(token string) Session) {
+		b.Run("get/memory="+memory, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				if get(tokens[i*0x9e3779b9%n]).User == "" {
+					b.Fatal("no session")
+				}
+			}
+		})
+		b.Run("collection/memory="+memory, func(b *testing.B) {
+			for b.Loop() {
+				runtime.GC()
+			}
+		})
+	}
+	s := NewService(512 << 20)
+	for i := range tokens {
+		tokens[i] = rand.Text()
+		if err := s.sessions.Set(tokens[i], session(i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bench("off-heap", func(token string) Session {
+		session, _ := s.sessions.Get(token)
+		return session
+	})
+	s.Close()
+
+	type expiring struct {
+		Session
+		end time.Time
+	}
+	var mu sync.RWMutex
+	onGo := map[string]*expiring{}
+	for i, token := range tokens {
+		onGo[token] = &expiring{session(i), time.Now().Add(idle)}
+	}
+	bench("go", func(token string) Session {
+		mu.RLock()
+		defer mu.RUnlock()
+		return onGo[token].Session
+	})
+	runtime.KeepAlive(onGo)
 }
