@@ -89,6 +89,7 @@ func TestCommandLine(t *testing.T) {
 		{"gclab --reserve 1000TiB", 2, "of which 1000 TiB are to stay so; choose less"},
 		{"gclab --time 0s", 2, "--time 0s: 1ms to "},
 		{"gclab --live 1MiB --workers 2 --array 64KiB --headroom 1MiB", 2, "--headroom 1.00 MiB: 32.3 MiB to "},
+		{"gclab --live 1MiB --workers=-1", 2, "--workers -1: 0 to "},
 
 		{"bench --rounds 0", 2, "--rounds 0, want 1 or more"},
 	} {

@@ -18,7 +18,7 @@ type Live struct {
 	Live     cli.Size      `default:"3GiB" help:"What the data takes on the Go heap with pointers, such as 12GiB; every memory gets the same entries."`
 	Headroom cli.Size      `placeholder:"SIZE" help:"With --tuning limit, GOMEMLIMIT is what is live on the Go heap and as much again, at least this. Default: a quarter of --live."`
 	Time     time.Duration `default:"10s" help:"How long each run is under load; it goes on until a collection that has begun is done."`
-	Workers  int           `default:"${processors}" help:"Goroutines that allocate and compute. Default: GOMAXPROCS."`
+	Workers  int           `default:"${processors}" help:"Goroutines that allocate and compute. Default: GOMAXPROCS. With 0 only the turns make garbage, 64MB a second."`
 	Array    cli.Size      `default:"8MiB" help:"What a worker allocates at a time."`
 	Reserve  cli.Size      `default:"${reserve}" help:"Memory that must stay available: a run that may take it is refused, one that takes it is stopped. Default: a twentieth of the memory, at least 256MiB."`
 }
@@ -46,7 +46,7 @@ func (l Live) Check() error {
 	return cmp.Or(
 		Between("--live", l.Live, 1<<20, unbounded),
 		Between("--time", l.Time, time.Millisecond, 24*time.Hour),
-		Between("--workers", l.Workers, 1, 1<<16),
+		Between("--workers", l.Workers, 0, 1<<16),
 		Between("--array", l.Array, 8<<10, unbounded>>20),
 		Between("--headroom", l.LeastHeadroom(), l.garbage(), 2*unbounded),
 	)
