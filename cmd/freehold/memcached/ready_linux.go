@@ -34,7 +34,6 @@ type ready struct {
 	fd     int
 
 	turns   atomic.Uint64 // twice the turns before the current wait, and 1 if the last has found nothing
-	kicked  atomic.Bool   // the deadline of reads is kick's
 	swept   uint64        // turns at the last sweep; Server.mu guards it
 	checked uint64        // turns at the last look for the end; Server.mu guards it
 }
@@ -84,7 +83,9 @@ func (s *session) serveReady(d *deadlined) {
 			r.fd, r.direct = int(fd), true
 			found := fullInput
 			for ; s.err == nil && s.watcher == nil && (found == fullInput || found == someInput && turns <= tryingTurns); turns++ {
-				found = s.turn()
+				if found = s.turn(); found == fullInput && d.isClosing() {
+					s.err = os.ErrDeadlineExceeded // a read without waiting does not meet it
+				}
 			}
 			r.turns.Store(2*turns + uint64(bit(found == noInput)))
 			s.sweeper.arm(s.Server)
@@ -94,8 +95,7 @@ func (s *session) serveReady(d *deadlined) {
 		r.direct = false
 		switch {
 		case err == nil || s.err != nil:
-		case errors.Is(err, os.ErrDeadlineExceeded) && r.kicked.Swap(false):
-			d.mayRead()
+		case errors.Is(err, os.ErrDeadlineExceeded) && d.endKick():
 		default:
 			s.err = err
 		}
@@ -160,7 +160,19 @@ func (d *deadlined) kick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.closing {
-		d.ready.kicked.Store(true)
+		d.kicked = true
 		d.SetReadDeadline(past)
 	}
+}
+
+// endKick reports whether the deadline of reads is that of kick, and removes it then.
+func (d *deadlined) endKick() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.kicked || d.closing {
+		return false
+	}
+	d.kicked = false
+	d.SetReadDeadline(time.Time{})
+	return true
 }

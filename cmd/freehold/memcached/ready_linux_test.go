@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -134,5 +135,53 @@ func TestSweeps(t *testing.T) {
 	d.cut()
 	if rest, err := io.ReadAll(replies); len(rest) > 0 || err != nil {
 		t.Errorf("after a cut: %q, %v", rest, err)
+	}
+}
+
+// A client that sends faster than the server works ends by Shutdown too. Each turn finds a full
+// buffer, since the server's own command sends the next one.
+func TestShutdownOfFloods(t *testing.T) {
+	s := newServer(t)
+	flood := []byte(strings.Repeat("mg a q"+strings.Repeat(" ", 1016)+"\r\n", bufferBytes>>10))
+	copy(flood, "refresh_certs\nmn\nmg ") // 16 KiB: the session's buffer
+	var conn *net.TCPConn
+	var after atomic.Int64
+	began := make(chan bool, 1)
+	s.options.Reload = func() error {
+		select {
+		case began <- true:
+		default:
+		}
+		s.mu.Lock()
+		closed := s.closed
+		s.mu.Unlock()
+		if closed && after.Add(1) > 3 {
+			return nil
+		}
+		_, err := conn.Write(flood)
+		return err
+	}
+	conn, replies := overTCP(t, s)
+	go io.Copy(io.Discard, replies)
+	conn.Write(flood)
+	<-began
+	s.Shutdown(t.Context())
+	if n := after.Load(); n > 2 {
+		t.Errorf("a session has run %d turns after Shutdown", n)
+	}
+}
+
+// A kick during a turn leaves no mark: the next deadline is not taken for the kick's.
+func TestKickDuringATurn(t *testing.T) {
+	server, client := net.Pipe()
+	defer server.Close()
+	d := &deadlined{Conn: server, idle: time.Hour}
+	d.kick()
+	go func() {
+		client.Write([]byte("x"))
+		client.Close()
+	}()
+	if _, err := d.Read(make([]byte, 1)); err != nil || d.endKick() {
+		t.Errorf("%v, or the kick lasts", err)
 	}
 }

@@ -356,6 +356,7 @@ type deadlined struct {
 	mu      sync.Mutex // guards the following, and the deadlines
 	closing bool
 	wasCut  bool
+	kicked  bool // the deadline of reads is that of kick
 }
 
 // past is a deadline that ends a read or write at once.
@@ -391,15 +392,6 @@ func (d *deadlined) isClosing() bool {
 	return d.closing
 }
 
-// mayRead removes a deadline that kick has set, unless close was called.
-func (d *deadlined) mayRead() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.closing {
-		d.SetReadDeadline(time.Time{})
-	}
-}
-
 // waitForever removes the deadline of reads, unless close was called.
 func (d *deadlined) waitForever() {
 	d.mu.Lock()
@@ -414,6 +406,7 @@ func (d *deadlined) Read(p []byte) (int, error) {
 		d.mu.Lock()
 		if !d.closing {
 			d.SetReadDeadline(time.Now().Add(d.idle))
+			d.kicked = false
 		}
 		d.mu.Unlock()
 	}

@@ -97,6 +97,9 @@ func (s *session) run() error {
 		}
 		s.turn()
 	}
+	if s.watcher != nil {
+		s.watchers.leave(s.watcher)
+	}
 	if s.err == errQuit || s.err == errRefused || s.err == io.EOF {
 		return nil
 	}

@@ -196,7 +196,6 @@ func (s *session) watch() {
 		s.from, s.to = 0, 0
 		s.fill()
 	}
-	s.watchers.leave(s.watcher)
 	close(left)
 	<-done
 }

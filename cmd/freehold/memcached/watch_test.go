@@ -192,6 +192,15 @@ func TestTooManyWatchers(t *testing.T) {
 	})
 }
 
+// A client that has left before the reply to watch is no watcher.
+func TestWatcherThatIsGone(t *testing.T) {
+	s := newServer(t)
+	s.Session(&wire{pieces: []string{"watch\r\n"}, err: io.ErrClosedPipe})
+	if n, _, _ := s.watchers.figures(); n != 0 || s.watchers.wants(fetchers) {
+		t.Errorf("%d watchers", n)
+	}
+}
+
 // Lines that a watcher has not taken have a bound.
 func TestWatcherBytes(t *testing.T) {
 	w := &watcher{ready: make(chan struct{}, 1)}
