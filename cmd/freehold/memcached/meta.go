@@ -390,8 +390,9 @@ func (s *session) metaSet(words [][]byte, data []byte) {
 	s.counts[cmdMeta].Add(1)
 	w := write{
 		key: m.key, value: data, mode: m.mode, flags: m.clientFlags, ttl: m.life, cas: m.cas,
-		hasCAS: m.has('C'), vivify: m.has('N'), fresh: m.fresh, chosen: m.chosen,
+		vivify: m.has('N'), fresh: m.fresh, chosen: m.chosen,
 	}
+	w.hasCAS = m.cas > 0 || m.has('C') && !w.joins() // joins and ma take C0 as none, as memcached's do
 	switch w.mode {
 	case 0:
 		w.mode = setMode
@@ -400,7 +401,7 @@ func (s *session) metaSet(words [][]byte, data []byte) {
 		s.reply("CLIENT_ERROR invalid mode for ms M token")
 		return
 	}
-	w.stale = m.has('I') && (w.mode == setMode || w.mode == replaceMode)
+	w.stale = m.has('I') && m.cas > 0 && (w.mode == setMode || w.mode == replaceMode)
 	r := s.write(&w)
 	m.written = true
 	s.metaReply(&m, r, &w.result)
@@ -475,7 +476,7 @@ func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 	}
 	s.counts[cmdMeta].Add(1)
 	n := number{
-		key: m.key, delta: m.delta, cas: m.cas, hasCAS: m.has('C'), vivify: m.has('N'), initial: m.initial, fresh: m.fresh,
+		key: m.key, delta: m.delta, cas: m.cas, vivify: m.has('N'), initial: m.initial, fresh: m.fresh,
 		hasTTL: m.has('T'), ttl: m.life, chosen: m.chosen,
 	}
 	if m.touchLast {

@@ -54,6 +54,9 @@ func (m *model) touch(key string, ttl int) {
 func (m *model) store(mode byte, key string, it modelItem, cas string, vivify int) string {
 	old := m.items[key]
 	joins := mode == appendMode || mode == prependMode
+	if joins && cas == "0" {
+		cas = ""
+	}
 	switch {
 	case old == nil && joins && vivify > -2:
 		it.ttl = vivify
@@ -81,7 +84,7 @@ func (m *model) add(key string, down bool, delta uint64, cas string, vivify, ttl
 	case it == nil:
 		m.put(key, modelItem{value: "0", ttl: vivify})
 		return "0"
-	case cas != "" && (cas != m.cas[key] || !m.fresh[key]):
+	case cas != "" && cas != "0" && (cas != m.cas[key] || !m.fresh[key]):
 		return "EX"
 	}
 	n, err := strconv.ParseUint(append(strings.Fields(it.value), "")[0], 10, 64)
@@ -135,13 +138,15 @@ func (p *program) maybe(letter string) (exptime int, flag string) {
 	return exptime, fmt.Sprintf(" %s%d", letter, exptime)
 }
 
-// casOf returns the version that was seen of a key, one that never was, or none.
+// casOf returns the version that was seen of a key, one that never was, 0, or none.
 func (p *program) casOf(m *model, key string) string {
 	switch p.pick(4) {
 	case 0:
 		return "999999999999"
 	case 1:
 		return m.cas[key]
+	case 2:
+		return "0"
 	}
 	return ""
 }

@@ -183,7 +183,7 @@ var conversations = []struct{ name, say, want string }{
 		"HD\r\nHD t10 W\r\nHD\r\nHD t100\r\nHD\r\nHD t10\r\nHD\r\nHD t100 W\r\n"},
 	{"one client wins a stale item", "ms a 1\r\n1\r\nmd a I T30\r\nmg a v t\r\nmg a v\r\nmd a I\r\nmg a\r\nms a 1\r\n2\r\nmg a v\r\n",
 		"HD\r\nHD\r\nVA 1 t30 X W\r\n1\r\nVA 1 Z X\r\n1\r\nHD\r\nHD X W\r\nHD\r\nVA 1\r\n2\r\n"},
-	{"a value that is older is stored as stale", "ms a 1 T90\r\n1\r\nms a 1 C0\r\n2\r\nms a 1 I C1 T7\r\n3\r\nmg a v t\r\n", "HD\r\nEX\r\nHD\r\nVA 1 t90 X W\r\n3\r\n"},
+	{"a value that is older is stored as stale", "ms a 1 T90\r\n1\r\nms a 1 C0\r\n2\r\nms a 1 I C0\r\n2\r\nms a 1 I C1 T7\r\n3\r\nmg a v t\r\n", "HD\r\nEX\r\nEX\r\nHD\r\nVA 1 t90 X W\r\n3\r\n"},
 	{"an older value is stored as stale behind a client that has won", "ms a 1\r\n1\r\nmd a I\r\nmg a\r\nms a 1 I C1\r\n3\r\nmg a v\r\n", "HD\r\nHD\r\nHD X W\r\nHD\r\nVA 1 Z X\r\n3\r\n"},
 	{"flags of a reply to ms are those of what is stored", "ms a 2 T90 F5 s t f\r\nab\r\nms a 1 MA T7 F9 s t f\r\nc\r\nms a 1 MP T7 F9 s t f\r\nc\r\nms a 1 I C1 T7 F9 s t f\r\n3\r\nms b 3 MA N30 T7 F9 s t f\r\nabc\r\nmg b s t f\r\n",
 		"HD s2 t90 f5\r\nHD s3 t90 f5\r\nHD s4 t90 f5\r\nHD s1 t90 f9\r\nHD s3 t30 f9\r\nHD s3 t30 f9\r\n"},

@@ -233,10 +233,9 @@ func (s *session) join(key []byte, n int) (room []byte, r result) {
 type number struct {
 	key     []byte
 	delta   uint64
-	down    bool // subtract, to 0 at least
-	cas     uint64
-	hasCAS  bool
-	vivify  bool // a missing entry is added, with initial and fresh
+	down    bool   // subtract, to 0 at least
+	cas     uint64 // the version that the entry must have; 0 is any
+	vivify  bool   // a missing entry is added, with initial and fresh
 	initial uint64
 	fresh   time.Duration
 	hasTTL  bool
@@ -280,7 +279,7 @@ func (n *number) apply(e *cache.Entry, found bool) result {
 	switch {
 	case !found:
 		return notFound
-	case n.hasCAS && n.cas != e.Version:
+	case n.cas > 0 && n.cas != e.Version:
 		return exists
 	case !ok:
 		return notNumber
