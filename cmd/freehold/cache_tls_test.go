@@ -82,6 +82,26 @@ func TestCacheReloads(t *testing.T) {
 	ask("mn\r\n", "MN\r\n")
 }
 
+// Of two reloads, the one that began later reads its files later. A pipe holds the first back.
+func TestReloadsInTurn(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users")
+	filetest.Must(t, syscall.Mkfifo(users, 0o600))
+	s := &secrets{users: users}
+	done := make(chan error)
+	go func() { done <- s.reload() }()
+	pipe := freehold.Must(os.OpenFile(users, os.O_WRONLY, 0)) // waits for the reader
+	if s.reloading.TryLock() {
+		t.Error("another reload may pass this one")
+		s.reloading.Unlock()
+	}
+	freehold.Must(pipe.WriteString("me:secret\n"))
+	filetest.Must(t, pipe.Close())
+	filetest.Must(t, <-done)
+	if admits := s.admits(); !admits([]byte("me"), []byte("secret")) || !s.reloading.TryLock() {
+		t.Error("the reload has not ended, or not read the users")
+	}
+}
+
 // writeCertificate writes a certificate for 127.0.0.1 and its key, and returns a pool that trusts
 // it.
 func writeCertificate(t *testing.T, certFile, keyFile string) *x509.CertPool {

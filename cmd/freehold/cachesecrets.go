@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"sync"
 	"sync/atomic"
 )
 
@@ -18,6 +19,7 @@ type secrets struct {
 	users string // the file of users, "" is none
 	log   *log.Logger
 
+	reloading    sync.Mutex // held by reload, so that the files that were read last stay
 	certificates atomic.Pointer[tls.Config]
 	known        atomic.Pointer[[]credential]
 }
@@ -32,6 +34,8 @@ func credentialOf(user, password []byte) credential {
 
 // reload reads all files. After an error, all is as before.
 func (s *secrets) reload() error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	config, err := s.tls.tlsConfig()
 	if err != nil {
 		return err
