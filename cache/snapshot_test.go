@@ -105,6 +105,10 @@ func TestRestoreWhileInUse(t *testing.T) {
 		{"removal by update", func(c *Cache, key []byte) {
 			must(c.Update(key, func(*Entry, bool) Change { return Remove }))
 		}, deleted},
+		{"touch that ends it", func(c *Cache, key []byte) { c.Touch(key, -1) }, deleted},
+		{"update that ends it", func(c *Cache, key []byte) {
+			must(c.Update(key, func(e *Entry, _ bool) Change { e.TTL = -1; return Touch }))
+		}, deleted},
 		{"load", func(c *Cache, key []byte) {
 			must(c.GetOrLoad(t.Context(), nil, key, func(context.Context) (Entry, error) { return Entry{Value: []byte("new")}, nil }))
 		}, "new"},

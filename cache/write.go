@@ -107,7 +107,7 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 		w := c.newWrite(h, key, &s.entry, expires)
 		w.asks = asks
 		return s.store(&w, old)
-	case change == Remove, change == Touch && found && s.entry.TTL < 0:
+	case change == Remove, change == Touch && s.entry.TTL < 0:
 		s.loads.written(h, key)
 		s.remove(h, old)
 		return 0, nil
@@ -144,11 +144,10 @@ func (s *shard) touchKey(h uint64, key []byte, ttl time.Duration, size int) (fou
 	old, found := s.lockKey(h, key, size)
 	defer s.unlock()
 	switch {
-	case !found:
 	case ttl < 0:
 		s.loads.written(h, key)
 		s.remove(h, old)
-	default:
+	case found:
 		err = s.touch(h, key, old, s.c.clock.expires(ttl))
 		if err != nil && !needsLoan(err, &size) { // its item has no memory, and the old expiry would be wrong
 			s.remove(h, old)

@@ -291,7 +291,9 @@ func TestCacheServesWhileItLoads(t *testing.T) {
 		return replies.String()
 	}
 	before := newServer()
-	talk(before, "set a 0 0 3\r\nold\r\nset b 0 0 3\r\nold\r\nset c 0 0 3\r\nold\r\nset d 0 0 3\r\nold\r\n")
+	for _, key := range strings.Split("abcdefghij", "") {
+		talk(before, "set "+key+" 0 0 3\r\nold\r\n")
+	}
 	var whole bytes.Buffer
 	filetest.Must(t, before.items.Snapshot(&whole))
 
@@ -306,7 +308,8 @@ func TestCacheServesWhileItLoads(t *testing.T) {
 	}()
 	filetest.Must(t, s.load())
 	f := <-write
-	if got, want := talk(s, "get a b c d\r\nset a 0 0 3\r\nnew\r\ndelete b\r\nincr c 1\r\nadd d 0 0 3\r\nnew\r\n"), "END\r\nSTORED\r\nNOT_FOUND\r\nNOT_FOUND\r\nSTORED\r\n"; got != want {
+	if got, want := talk(s, "get a b c d\r\nset a 0 0 3\r\nnew\r\ndelete b\r\nincr c 1\r\nadd d 0 0 3\r\nnew\r\nmd e\r\nmd f I\r\ntouch g -1\r\ngat -1 h\r\nmg i T-1\r\ntouch j 9\r\n"),
+		"END\r\nSTORED\r\nNOT_FOUND\r\nNOT_FOUND\r\nSTORED\r\nNF\r\nNF\r\nNOT_FOUND\r\nEND\r\nEN\r\nNOT_FOUND\r\n"; got != want {
 		t.Errorf("while it loads: %q, want %q", got, want)
 	}
 	if got := talk(s, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 1\r\n") {
@@ -319,15 +322,15 @@ func TestCacheServesWhileItLoads(t *testing.T) {
 	freehold.Must(f.Write(whole.Bytes()))
 	filetest.Must(t, f.Close())
 	filetest.Must(t, <-saved)
-	const want = "VALUE a 0 3\r\nnew\r\nVALUE c 0 3\r\nold\r\nVALUE d 0 3\r\nnew\r\nEND\r\n"
-	if got := talk(s, "get a b c d\r\n"); got != want {
+	const want = "VALUE a 0 3\r\nnew\r\nVALUE c 0 3\r\nold\r\nVALUE d 0 3\r\nnew\r\nVALUE j 0 3\r\nold\r\nEND\r\n"
+	if got := talk(s, "get a b c d e f g h i j\r\n"); got != want {
 		t.Errorf("once it is loaded: %q, want %q", got, want)
 	}
 	again := newServer()
 	again.path = file
 	filetest.Must(t, again.load())
 	<-again.loaded
-	if got := talk(again, "get a b c d\r\n"); got != want {
+	if got := talk(again, "get a b c d e f g h i j\r\n"); got != want {
 		t.Errorf("from the next snapshot: %q, want %q", got, want)
 	}
 	if got := talk(again, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 0\r\n") {

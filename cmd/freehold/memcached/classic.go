@@ -117,10 +117,8 @@ func (s *session) end() {
 // in the same step. f runs under a lock of the cache.
 func (s *session) touched(key []byte, life time.Duration, f func(e *cache.Entry) bool) (found bool) {
 	s.cache.Update(key, func(e *cache.Entry, is bool) cache.Change {
-		if found = is; !found {
-			return cache.Keep
-		}
-		if unpack(e); !f(e) {
+		found = is
+		if unpack(e); found && !f(e) {
 			return cache.Keep
 		}
 		e.TTL = life

@@ -429,7 +429,7 @@ func (s *session) metaDelete(words [][]byte, _ []byte) {
 		switch r, size = stored, len(e.Value); {
 		case !found:
 			r = notFound
-			return cache.Keep
+			return cache.Remove // also from a snapshot that is being loaded
 		case m.has('C') && m.cas != e.Version:
 			r = exists
 			return cache.Keep
