@@ -34,8 +34,8 @@ import (
 // Entries larger than about 1 MiB are not written to disk.
 //
 // Each entry on disk takes about 11 bytes of memory, within Options.MaxBytes. If that is short, the
-// oldest entries on disk are dropped. The buffers of the file take a few MiB more, outside of
-// MaxBytes.
+// oldest entries on disk are dropped. The buffers of the file take an eighth of MaxBytes more, at
+// least 5 and at most 17 MiB.
 //
 // A Get that reads the disk waits for it, about 0.1 ms, and may block a thread. Delete, Add, Replace,
 // CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do.
@@ -107,7 +107,7 @@ func (c *Cache) openDisk() {
 	c.newDiskSeed()
 	store, warm, err := disk.Open(disk.Options{
 		Dir: d.Dir, MaxBytes: d.MaxBytes, Parent: c.base.Parent, Owner: owner{weak.Make(c)}, Logger: slog.Default(),
-		Load: c.loadDisk,
+		BufferBytes: c.options.MaxBytes / bufferShare, Load: c.loadDisk,
 	})
 	if err != nil {
 		slog.Error("freehold: the cache goes on without its disk tier", "dir", d.Dir, "error", err)
@@ -147,7 +147,10 @@ func (c *Cache) closeDisk() {
 	}
 }
 
-const diskFormat = 1 // of the index
+const (
+	diskFormat  = 1 // of the index
+	bufferShare = 8 // of the bound: buffers take one part more
+)
 
 func (c *Cache) saveDisk(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 64<<10)

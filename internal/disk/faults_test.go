@@ -134,7 +134,11 @@ func TestFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
 			o := small(t, 16)
-			o.wrap, o.Logger = test.wrap, slog.New(slog.NewTextHandler(&log, nil))
+			o.wrap = func(s *Store) {
+				test.wrap(s)
+				s.scanAt = s.readAt
+			}
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			x, _ := open(t, o)
 			next := x.fill(t, 0, 40, 500)
 			for range 2 { // what failed once fails again
@@ -289,6 +293,35 @@ func TestOverwrittenWhileRead(t *testing.T) {
 	}
 }
 
+// Regions are emptied while no reader gets its bytes.
+func TestWriterPassesReaders(t *testing.T) {
+	o := small(t, 8)
+	o.wrap = func(s *Store) {
+		s.readAt = func([]byte, int64) (int, error) { return 0, syscall.EIO }
+	}
+	x, _ := open(t, o)
+	x.fill(t, 0, 20, 500)
+	x.settle()
+	if st := x.s.Stats(); st.Reclaimed < 12 || st.Lost > 0 || st.ReadErrors > 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// BufferBytes is bounded on both sides, and by the file.
+func TestBufferBytes(t *testing.T) {
+	for _, test := range []struct{ bytes, regions, want int }{
+		{0, 100, 4}, {5*testRegion - 1, 100, 4}, {5 * testRegion, 100, 5}, {1 << 30, 100, 16}, {1 << 30, 9, 4},
+	} {
+		o := small(t, test.regions)
+		o.BufferBytes = test.bytes
+		x, _ := open(t, o)
+		if got, st := len(x.s.buffers), x.s.Stats(); got != test.want || st.MemoryBytes != (got+1)*testRegion {
+			t.Errorf("%d bytes, %d regions: %d buffers, want %d; %+v", test.bytes, test.regions, got, test.want, st)
+		}
+		x.check(t, x.fill(t, 0, 2*test.regions, 500))
+	}
+}
+
 // Append never waits for the disk: with all buffers full it drops records. What is in a buffer can
 // be read before it is written.
 func TestAppendNeverWaits(t *testing.T) {
@@ -306,7 +339,7 @@ func TestAppendNeverWaits(t *testing.T) {
 	for x.set(keyOf(n), valueOf(keyOf(n), 1, 500), Meta{Version: 1}) {
 		n++
 	}
-	if hits, errs := x.check(t, n); hits != n || len(errs) > 0 || n < numBuffers*testRegion/700 {
+	if hits, errs := x.check(t, n); hits != n || len(errs) > 0 || n < leastBuffers*testRegion/700 {
 		t.Errorf("%d hits of %d, errors %v", hits, n, errs)
 	}
 	if st := x.s.Stats(); st.Buffered != uint64(n) || st.NoBuffer != 1 || st.Appended != uint64(n) || st.WrittenBytes != 0 {
@@ -572,7 +605,7 @@ func TestNoMemory(t *testing.T) {
 			continue
 		}
 		filetest.Must(t, s.Close(nil))
-		if n < numBuffers+1 {
+		if n < leastBuffers+1 {
 			t.Errorf("Open takes %d blocks", n)
 		}
 		o.Parent = alloctest.FailAfter(parent, n) // not one block more than Open takes

@@ -83,7 +83,7 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 		return dst, Meta{}, err
 	}
 	defer s.parent.Free(mem)
-	if err := s.readFull(mem, from-int64(skip)); err != nil {
+	if err := s.readFull(s.readAt, mem, from-int64(skip)); err != nil {
 		return dst, Meta{}, err
 	}
 	r, ok := verified(mem[skip:skip+size], s.position(seq, off))

@@ -46,7 +46,8 @@ const (
 	headerBytes  = 4096
 	pageBytes    = 4096 // the greatest alignment that a disk wants
 	tailBytes    = 16 << 10
-	numBuffers   = 4
+	leastBuffers = 4
+	mostBuffers  = 16
 
 	// leastGap is the size from which a gap in a region is worth a second write.
 	leastGap = 64 << 10
@@ -74,6 +75,10 @@ type Options struct {
 
 	Owner Owner
 
+	// BufferBytes is the memory for regions that are filled or wait to be written: 4 to 16 regions,
+	// but at most half of the file's. More lose fewer records while the process or the disk is busy.
+	BufferBytes int
+
 	// Load, unless it is nil, reads the bytes that the save function of the last Close wrote. Open
 	// calls it if there was a clean stop and the file has the same size; all of it was verified by
 	// a checksum. An error of Load, which may be one of the disk, makes the store begin empty: the
@@ -86,7 +91,7 @@ type Options struct {
 	region  int                 // bytes, for tests; 0 means regionBytes
 	threads bool                // for tests: read without a ring
 	cached  bool                // for tests: use the system's page cache
-	wrap    func(*Store)        // for tests: it may replace readAt and writeAt, and set wrote
+	wrap    func(*Store)        // for tests: it may replace readAt, scanAt and writeAt, and set wrote
 	sleep   func(time.Duration) // for tests; nil means time.Sleep
 }
 
@@ -153,8 +158,9 @@ type Store struct {
 	logger *slog.Logger
 
 	buffers []*buffer
-	align   int // of reads
-	readAt  func(b []byte, off int64) (int, error)
+	align   int                                    // of reads
+	readAt  func(b []byte, off int64) (int, error) // for Read
+	scanAt  func(b []byte, off int64) (int, error) // for the writer
 	writeAt func(b []byte, off int64) (int, error)
 	ring    reader // of readAt, or nil
 
@@ -206,9 +212,10 @@ func Open(o Options) (s *Store, warm bool, err error) {
 		o.sleep = time.Sleep
 	}
 	g := geometry{region: region, regions: int((o.MaxBytes - headerBytes) / int64(region))}
+	buffers := min(max(o.BufferBytes/region, leastBuffers), mostBuffers, g.regions/2)
 	s = &Store{
 		geometry: g, parent: o.Parent, owner: o.Owner, logger: o.Logger, align: 1,
-		wantClean: min(numBuffers, g.regions/2), sealed: make(chan *buffer, numBuffers), written: make(chan struct{}),
+		wantClean: buffers, sealed: make(chan *buffer, buffers), written: make(chan struct{}),
 		wrote: func() {},
 	}
 	defer func() {
@@ -221,8 +228,8 @@ func Open(o Options) (s *Store, warm bool, err error) {
 	if err != nil {
 		return s, false, err
 	}
-	s.file, s.readAt, s.writeAt = file, file.ReadAt, file.WriteAt
-	if err := s.allocate(); err != nil {
+	s.file, s.readAt, s.scanAt, s.writeAt = file, file.ReadAt, file.ReadAt, file.WriteAt
+	if err := s.allocate(buffers); err != nil {
 		return s, false, err
 	}
 	if !o.cached {
@@ -249,8 +256,8 @@ func Open(o Options) (s *Store, warm bool, err error) {
 
 // allocate takes the memory for regions from the parent. It must read zero at first: undefined
 // bytes would be written to the file.
-func (s *Store) allocate() (err error) {
-	for range min(numBuffers, s.regions/2) {
+func (s *Store) allocate(buffers int) (err error) {
+	for range buffers {
 		b := &buffer{ready: make([]atomic.Uint64, (s.region/UnitBytes+63)/64)}
 		if b.mem, err = s.parent.Zeroed(s.region, pageBytes); err != nil {
 			return err

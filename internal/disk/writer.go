@@ -7,6 +7,9 @@
 // Clean regions are empty and may be overwritten. A region becomes clean when the owner refers to
 // none of its records any more. Its table of hashes tells which records it has, so the rest of the
 // region is read only if something in it is written again.
+//
+// The writer reads by pread, not by the ring: a goroutine that waits for the ring gets a processor
+// of Go's scheduler only after others have used theirs up, and regions would be emptied too slowly.
 
 package disk
 
@@ -141,7 +144,7 @@ func (s *Store) reclaim(seq uint64) {
 func (s *Store) readTable(seq uint64) bool {
 	read := func(n int) bool {
 		from := s.region - n
-		return s.readFull(s.scratch[from:], s.offset(s.index(seq))+int64(from)) == nil
+		return s.readFull(s.scanAt, s.scratch[from:], s.offset(s.index(seq))+int64(from)) == nil
 	}
 	n := min(tailBytes, s.region)
 	if !read(n) {
@@ -188,14 +191,15 @@ func (s *Store) chooseAgain(seq uint64) {
 		bytes[w] -= e.size
 		used = max(used, pagesUp(e.off+e.size))
 	}
-	if used > 0 && s.readFull(s.scratch[:used], s.offset(s.index(seq))) != nil {
+	if used > 0 && s.readFull(s.scanAt, s.scratch[:used], s.offset(s.index(seq))) != nil {
 		clear(s.worth)
 	}
 }
 
-// readFull reads len(b) bytes. An error is counted, and the store turns itself off at the eighth.
-func (s *Store) readFull(b []byte, off int64) error {
-	n, err := s.readAt(b, off)
+// readFull reads len(b) bytes by readAt. An error is counted, and the store turns itself off at the
+// eighth.
+func (s *Store) readFull(readAt func(b []byte, off int64) (int, error), b []byte, off int64) error {
+	n, err := readAt(b, off)
 	if n == len(b) {
 		return nil
 	}
