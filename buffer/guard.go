@@ -31,25 +31,17 @@ func (b *Buffer) Guard(f func()) error {
 }
 
 // guarded calls f. It returns f's error, or an error for a fault in the file.
-func (b *Buffer) guarded(f func() error) (err error) {
+func (b *Buffer) guarded(f func() error) error {
 	file := b.file
 	if file == nil {
 		return f()
 	}
-	before := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(before)
-		p := recover()
-		if p == nil {
-			return
+	err := vm.CatchFaults(f, func(addr uintptr) error {
+		if !file.maps(addr) {
+			return nil
 		}
-		fault, ok := p.(interface{ Addr() uintptr })
-		if !ok || !file.maps(fault.Addr()) {
-			panic(p)
-		}
-		err = file.faulted(fault.Addr())
-	}()
-	err = f()
+		return file.faulted(addr)
+	})
 	if errors.Is(err, syscall.EFAULT) { // a system call touched the page
 		if whole := file.mustBeWhole(); whole != nil {
 			err = whole
