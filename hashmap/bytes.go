@@ -66,5 +66,15 @@ func DeleteSharedBytesIf[K ~string, V any](m *Shared[K, V], key []byte, cond fun
 	return m.DeleteIf(keyOf[K](key), cond)
 }
 
+// GetFrozenBytes is [Frozen.Get] with a key given as bytes. It copies no key.
+func GetFrozenBytes[K ~string, V any](f *Frozen[K, V], key []byte) (v V, ok bool, err error) {
+	return f.Get(keyOf[K](key))
+}
+
+// ViewFrozenBytes is [Frozen.View] with a key given as bytes. It copies nothing.
+func ViewFrozenBytes[K ~string, V any](f *Frozen[K, V], key []byte, fn func(v V)) (ok bool, err error) {
+	return f.View(keyOf[K](key), fn)
+}
+
 // keyOf returns b as a key, without a copy. It is valid until b is written to.
 func keyOf[K ~string](b []byte) K { return K(unsafe.String(unsafe.SliceData(b), len(b))) }

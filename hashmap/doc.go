@@ -12,6 +12,7 @@
 //
 //   - [Map] is for one goroutine that writes, or for many that only read, as Go's map is.
 //   - [Shared] is for any goroutine. It returns copies; View reads in place.
+//   - [Frozen] is a file that [Freeze] wrote, which any number of processes read and none writes.
 //
 // Close a map before its parent. If the parent is at its limit, calls return an error that matches
 // [freehold.ErrOutOfMemory]; the map can still be read, and entries can be deleted.

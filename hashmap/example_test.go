@@ -3,6 +3,8 @@ package hashmap_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/freehold-go/freehold"
@@ -200,4 +202,29 @@ func ExampleMap_Keys() {
 	// Output:
 	// Oslo was first at 0 <nil>
 	// [Kyiv Lima Oslo] [0 1 3]
+}
+
+// One process freezes a map, and any number of processes read the file.
+func ExampleFreeze() {
+	dir := freehold.Must(os.MkdirTemp("", "freehold"))
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "capitals")
+
+	m := hashmap.New[string, string](freehold.Default(), nil)
+	defer m.Close()
+	freehold.Must(0, m.Put("France", "Paris"))
+	freehold.Must(0, m.Put("Peru", "Lima"))
+	if err := hashmap.Freeze(m.All(), path); err != nil {
+		panic(err) // path has the old file, if there was one
+	}
+
+	capitals, err := hashmap.OpenFrozen[string, string](path)
+	if err != nil {
+		panic(err)
+	}
+	defer capitals.Close()
+	capital, ok, err := capitals.Get("Peru")
+	fmt.Println(capital, ok, err, capitals.Len())
+	// Output:
+	// Lima true <nil> 2
 }

@@ -1,0 +1,243 @@
+// Freeze: how a file of frozen.go is written.
+//
+//	entries --> records: hash | length of the key | key | value --> sorted by hash --> buckets
+//
+// The records are in a buffer, which is a temporary file beyond some size.
+
+package hashmap
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+	"path/filepath"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
+	"github.com/freehold-go/freehold/internal/hash"
+)
+
+const (
+	freezeMemory = 32 << 20 // of the records, before they go to a file
+	perBucket    = 4        // entries
+	hashBytes    = 8
+)
+
+// Freeze writes entries to a file for [OpenFrozen], such as m.All() of a [Map] or a [Shared], or
+// maps.All of a Go map. A file at path is replaced at once when the new one is complete: after an
+// error, a kill or a loss of power, path has the whole old file or the whole new one. Processes that
+// have the old file open keep it. Windows replaces no file that is open, so Freeze fails there.
+//
+// K is string, or a type without Go pointers that is compared by its bytes: without floats, padding
+// and blank fields. V is any type without Go pointers, string or []byte; its padding reaches the
+// file. Freeze panics for other types and names them.
+//
+// The error is the system's, or names a key that entries has twice, or an entry of 4 GiB or more.
+// Freeze also fails if path is a device, a pipe or a mount point.
+//
+// Freeze takes up to 48 MiB of [freehold.Default]. Beyond that it uses temporary files in the
+// directory of path, one and a half times as large as the new file, and all processors to sort them.
+func Freeze[K comparable, V any](entries iter.Seq2[K, V], path string) error {
+	t := typesOf[K, V]("hashmap.Freeze")
+	t.hash.seed = hash.SeedOf([3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()})
+	err := t.freeze(path, func(records *buffer.Records) error {
+		var record []byte
+		for k, v := range entries {
+			key, value := textOf(t.keyKind, &k), textOf(t.valueKind, &v)
+			record = binary.BigEndian.AppendUint64(record[:0], hashOf(&t.hash, &k))
+			record = binary.AppendUvarint(record, uint64(len(key)))
+			record = append(append(record, key...), value...)
+			if err := records.AppendBytes(record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("freehold: hashmap.Freeze: %s: %w", path, err)
+	}
+	return nil
+}
+
+// freeze writes the records that collect appends to the file at path.
+func (t *types) freeze(path string, collect func(*buffer.Records) error) error {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.InPlace() {
+		return errors.New("it is a device, a pipe or a mount point, which cannot be replaced")
+	}
+	buf := buffer.New(freehold.Default(), &buffer.Options{SpillAfter: freezeMemory, Dir: filepath.Dir(f.Path())})
+	defer buf.Close()
+	records, err := buffer.NewRecords(buf, nil)
+	if err != nil {
+		return err
+	}
+	if err := collect(records); err != nil {
+		return err
+	}
+	byHash := func(record []byte) []byte { return record[:hashBytes] }
+	if err := records.SortBy(context.Background(), byHash, nil); err != nil {
+		return err
+	}
+	w := &blockWriter{to: bufio.NewWriterSize(f, 1<<20), id: uint32(t.hash.seed.Numbers()[0])}
+	guard := buf.Guard(func() { err = t.write(records, w, f.File) })
+	if err = errors.Join(guard, err); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// write writes sorted records as a file. The header is last, when all sizes are known.
+func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt) error {
+	w.write(make([]byte, frozenBlock)) // in place of the header
+	buckets := uint64(max(records.Len()/perBucket, 1))
+	var number [8]byte
+	next, data := uint64(0), uint64(0) // the first bucket without a start, and that start
+	begin := func(to uint64) {
+		binary.LittleEndian.PutUint64(number[:], data)
+		for ; next <= to; next++ {
+			w.write(number[:])
+		}
+	}
+	var heads []byte
+	for b, group := range bucketsOf(records, buckets) {
+		begin(b)
+		if again, ok := twice(group); ok {
+			return fmt.Errorf("the key %.100q comes twice", again)
+		}
+		if t.heads {
+			heads = appendHeads(heads[:0], group)
+			data += uint64(len(heads))
+		}
+		for _, r := range group {
+			_, entry := keyOfRecord(r)
+			data += uint64(len(entry))
+		}
+	}
+	begin(buckets)
+	for _, group := range bucketsOf(records, buckets) {
+		if t.heads {
+			heads = appendHeads(heads[:0], group)
+			w.write(heads)
+		}
+		for _, r := range group {
+			_, entry := keyOfRecord(r)
+			w.write(entry)
+		}
+		if w.err != nil {
+			return w.err
+		}
+	}
+	w.write(make([]byte, -w.size&(frozenBlock-1)))
+
+	var header [frozenBlock]byte
+	binary.LittleEndian.PutUint32(header[8:], frozenVersion)
+	binary.NativeEndian.PutUint32(header[12:], frozenOrder)
+	numbers := t.hash.seed.Numbers()
+	for i, n := range [...]uint64{uint64(records.Len()), buckets, data, numbers[0], numbers[1], numbers[2]} {
+		binary.LittleEndian.PutUint64(header[16+8*i:], n)
+	}
+	copy(header[:], frozenMagic)
+	copy(header[frozenTypesAt:], t.text)
+	binary.LittleEndian.PutUint32(w.sums, crc32.Update(w.id, castagnoli, header[:]))
+	w.to.Write(w.sums)
+	if err := w.to.Flush(); err != nil {
+		return err
+	}
+	_, err := file.WriteAt(header[:], 0)
+	return err
+}
+
+// bucketsOf yields the numbers of buckets that have records, and their records.
+func bucketsOf(records *buffer.Records, buckets uint64) iter.Seq2[uint64, [][]byte] {
+	return func(yield func(uint64, [][]byte) bool) {
+		var group [][]byte
+		at := uint64(0)
+		for _, r := range records.All() {
+			b, _ := bits.Mul64(binary.BigEndian.Uint64(r), buckets)
+			if b != at && len(group) > 0 {
+				if !yield(at, group) {
+					return
+				}
+				group = group[:0]
+			}
+			at, group = b, append(group, r)
+		}
+		if len(group) > 0 {
+			yield(at, group)
+		}
+	}
+}
+
+// keyOfRecord returns the length of a record's key, and the bytes of its key and value.
+func keyOfRecord(r []byte) (keyLen int, entry []byte) {
+	n, size := binary.Uvarint(r[hashBytes:])
+	return int(n), r[hashBytes+size:]
+}
+
+// twice returns a key that two records have.
+func twice(group [][]byte) (key []byte, ok bool) {
+	for i, r := range group {
+		n, entry := keyOfRecord(r)
+		for _, before := range group[:i] {
+			m, other := keyOfRecord(before)
+			if string(before[:hashBytes]) == string(r[:hashBytes]) && string(other[:m]) == string(entry[:n]) {
+				return entry[:n], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// appendHeads appends the heads of a bucket, and their size before them.
+func appendHeads(dst []byte, group [][]byte) []byte {
+	var heads [8 * perBucket]byte
+	h := heads[:0]
+	for _, r := range group {
+		n, entry := keyOfRecord(r)
+		h = append(h, r[hashBytes-1])
+		h = binary.AppendUvarint(h, uint64(n))
+		h = binary.AppendUvarint(h, uint64(len(entry)-n))
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(h))), h...)
+}
+
+// A blockWriter writes blocks and keeps their checksums. A write after an error has no effect.
+type blockWriter struct {
+	to    *bufio.Writer
+	id    uint32
+	block uint32 // checksum of the last block so far
+	size  int64
+	sums  []byte
+	err   error
+}
+
+func (w *blockWriter) write(p []byte) {
+	for len(p) > 0 && w.err == nil {
+		if w.size%frozenBlock == 0 {
+			w.block = w.id + uint32(w.size/frozenBlock)
+		}
+		part := p[:min(len(p), int(frozenBlock-w.size%frozenBlock))]
+		w.block = crc32.Update(w.block, castagnoli, part)
+		_, w.err = w.to.Write(part)
+		w.size += int64(len(part))
+		if w.size%frozenBlock == 0 {
+			w.sums = binary.LittleEndian.AppendUint32(w.sums, w.block)
+		}
+		p = p[len(part):]
+	}
+}

@@ -1,0 +1,104 @@
+package hashmap
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/child"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+// Processes that read one frozen map have its pages once: the shares of all (Pss) are its size. They
+// find each other's keys, long ones too, so they have one hash.
+func TestProcessesShareAFrozenMap(t *testing.T) {
+	const variable = "FREEHOLD_FROZEN_SHARED"
+	const entries, processes = 20_000, 3
+	key := func(i int) string { return fmt.Sprint("key ", i, strings.Repeat("k", i%200)) }
+	if path := os.Getenv(variable); path != "" {
+		f := openFrozen[string, uint64](t, path)
+		for i := range entries {
+			if v, ok, err := f.Get(key(i)); v != uint64(i) || !ok || err != nil {
+				t.Fatal(i, v, ok, err)
+			}
+		}
+		filetest.Must(t, f.Verify())
+		fmt.Println("read")
+		os.Stdin.Read(make([]byte, 1)) // until the parent closes it
+		return
+	}
+	child.Need(t)
+	path := filepath.Join(t.TempDir(), "frozen")
+	filetest.Must(t, Freeze(func(yield func(string, uint64) bool) {
+		for i := 0; i < entries && yield(key(i), uint64(i)); i++ {
+		}
+	}, path))
+	size := freehold.Must(os.Stat(path)).Size() >> 10
+	var rss, pss int64
+	var pids []int
+	for range processes {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), variable+"="+path)
+		in, out := freehold.Must(cmd.StdinPipe()), freehold.Must(cmd.StdoutPipe())
+		filetest.Must(t, cmd.Start())
+		defer cmd.Wait()
+		defer in.Close()
+		lines := bufio.NewScanner(out)
+		if lines.Scan(); lines.Text() != "read" {
+			t.Fatalf("a process says %q", lines.Text())
+		}
+		pids = append(pids, cmd.Process.Pid)
+	}
+	for _, pid := range pids {
+		smaps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+		if err != nil {
+			t.Skip(err)
+		}
+		_, mapping, found := strings.Cut(string(smaps), path+"\n")
+		if !found {
+			t.Fatal("a process does not map the file")
+		}
+		for line := range strings.Lines(mapping) {
+			var n int64
+			if k, _ := fmt.Sscanf(line, "Rss: %d", &n); k == 1 {
+				rss += n
+			}
+			if k, _ := fmt.Sscanf(line, "Pss: %d", &n); k == 1 {
+				pss += n
+				break
+			}
+		}
+	}
+	t.Logf("a file of %d KiB in %d processes: Rss %d KiB, Pss %d KiB", size, processes, rss, pss)
+	if rss < processes*size || pss > size*11/10 {
+		t.Errorf("Rss is %d KiB and Pss %d, want %d times %d and %d", rss, pss, processes, size, size)
+	}
+}
+
+// A write error leaves the old file and no other.
+func TestFreezeBeyondTheLimit(t *testing.T) {
+	child.In(t, func() {
+		path := filepath.Join(t.TempDir(), "frozen")
+		m := smallFrozen(t, path)
+		for _, limit := range []uint64{0, frozenBlock + 1, 1 << 20} {
+			filetest.Must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: unix.RLIM_INFINITY}))
+			err := Freeze(func(yield func(uint64, uint64) bool) {
+				for i := uint64(0); i < 1e6 && yield(i, i); i++ {
+				}
+			}, path)
+			filetest.Must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}))
+			if err == nil || !strings.Contains(err.Error(), "file too large") {
+				t.Errorf("limit %d: %v", limit, err)
+			}
+			filetest.Must(t, wantTruth(t, path, m))
+			wantFiles(t, path)
+		}
+	})
+}

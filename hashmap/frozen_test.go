@@ -1,0 +1,629 @@
+package hashmap
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/test/child"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+// openFrozen opens a frozen map until the test ends. It skips the test on systems without mapped
+// files.
+func openFrozen[K comparable, V any](t testing.TB, path string) *Frozen[K, V] {
+	t.Helper()
+	f, err := OpenFrozen[K, V](path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	filetest.Must(t, err)
+	t.Cleanup(func() { filetest.Must(t, f.Close()) })
+	return f
+}
+
+// frozenModel tests that a frozen map of n entries has what the map has.
+func frozenModel[K comparable, V any](t *testing.T, n int, key func(i int) K, value func(i int) V) {
+	t.Run(fmt.Sprintf("%v to %v, %d entries", reflect.TypeFor[K](), reflect.TypeFor[V](), n), func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "frozen")
+		m := New[K, V](alloctest.New(t), nil)
+		defer m.Close()
+		for i := range n {
+			filetest.Must(t, m.Put(key(2*i), value(i)))
+		}
+		filetest.Must(t, Freeze(m.All(), path))
+		f := openFrozen[K, V](t, path)
+		if f.Len() != m.Len() {
+			t.Errorf("%d entries, want %d", f.Len(), m.Len())
+		}
+		for i := range 2 * n {
+			k := key(i)
+			want, has := m.Get(k)
+			got, ok, err := f.Get(k)
+			if ok != has || err != nil || !sameValue(got, want) {
+				t.Fatalf("Get(%v) is %v, %t, %v, want %v, %t", k, got, ok, err, want, has)
+			}
+			calls := 0
+			ok, err = f.View(k, func(v V) {
+				calls++
+				if !sameValue(v, want) {
+					t.Fatalf("View(%v) has %v, want %v", k, v, want)
+				}
+			})
+			if ok != has || err != nil || calls == 1 != has {
+				t.Fatalf("View(%v) is %t, %v, with %d calls, want %t", k, ok, err, calls, has)
+			}
+		}
+		seen := New[K, V](alloctest.New(t), nil)
+		defer seen.Close()
+		filetest.Must(t, f.Verify(), f.Each(func(k K, v V) bool {
+			if want, ok := m.Get(k); !ok || !sameValue(v, want) {
+				t.Errorf("Each has %v and %v, want %v", k, v, want)
+			}
+			filetest.Must(t, seen.Put(k, v))
+			return true
+		}))
+		calls := 0
+		filetest.Must(t, f.Each(func(K, V) bool { calls++; return false }))
+		if seen.Len() != m.Len() || calls != min(n, 1) {
+			t.Errorf("Each has %d entries, want %d, and went on %d times", seen.Len(), m.Len(), calls)
+		}
+	})
+}
+
+// sameValue reports whether values are equal. All empty bytes are.
+func sameValue[V any](a, b V) bool {
+	if x, ok := any(a).([]byte); ok {
+		return bytes.Equal(x, any(b).([]byte))
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// textOfLen returns a text of n bytes that begins with i, if it has room.
+func textOfLen(i, n int) string { return (fmt.Sprint(i, " ") + strings.Repeat("x", n))[:max(n, 0)] }
+
+type pointOf struct {
+	X, Y int16
+	Z    uint32
+}
+
+type thousand [1000]uint16
+
+func TestFrozenHasTheMap(t *testing.T) {
+	numbers := func(i int) uint64 { return uint64(i) * 0x9E3779B97F4A7C15 }
+	words := func(i int) string { return fmt.Sprint(i, strings.Repeat("k", i%200)) }
+	for _, n := range []int{0, 1, 2, 5, 127, 10_000} {
+		frozenModel(t, n, numbers, numbers)
+		frozenModel(t, n, words, words)
+		frozenModel(t, n, words, func(i int) float64 { return float64(i) / 3 })
+		frozenModel(t, n, func(i int) pointOf { return pointOf{int16(i), -int16(i), 7} }, func(i int) []byte { return []byte(textOfLen(i, i%5000)) })
+	}
+	frozenModel(t, 128, func(i int) uint8 { return uint8(i) }, func(i int) thousand { return thousand{uint16(i), 999: uint16(i)} })
+	frozenModel(t, 1, func(i int) bool { return i == 1 }, func(int) struct{} { return struct{}{} })
+	frozenModel(t, 1, func(int) struct{} { return struct{}{} }, func(int) struct{} { return struct{}{} })
+	frozenModel(t, 1, func(int) [0]byte { return [0]byte{} }, func(int) string { return "" })
+	frozenModel(t, 3, func(i int) string { return strings.Repeat("k", i<<20) }, func(i int) string { return strings.Repeat("v", i<<20) })
+	frozenModel(t, 300, func(i int) [24]uint16 { return [24]uint16{23: uint16(i)} }, func(i int) [3]byte { return [3]byte{2: byte(i)} })
+}
+
+// More entries than stay in memory while they are sorted.
+func TestFreezeSpills(t *testing.T) {
+	value := strings.Repeat("v", 1<<10)
+	const n = freezeMemory>>10 + 5000
+	path := filepath.Join(t.TempDir(), "frozen")
+	filetest.Must(t, Freeze(func(yield func(uint32, string) bool) {
+		for i := range uint32(n) {
+			if !yield(i, value) {
+				return
+			}
+		}
+	}, path))
+	f := openFrozen[uint32, string](t, path)
+	filetest.Must(t, f.Verify())
+	for i := range uint32(n) {
+		if v, ok, err := f.Get(i); v != value || !ok || err != nil {
+			t.Fatalf("%d is %.20q, %t, %v", i, v, ok, err)
+		}
+	}
+	wantFiles(t, path)
+}
+
+// wantFiles checks that a directory has these files and no others.
+func wantFiles(t *testing.T, path string) {
+	t.Helper()
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
+		t.Errorf("%v, %v, want %s alone", entries, err, path)
+	}
+}
+
+// smallFrozen writes a map of texts to path and returns it.
+func smallFrozen(t testing.TB, path string) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for i := range 60 {
+		m[fmt.Sprint("key ", i, strings.Repeat("k", i))] = textOfLen(i, 2*i)
+	}
+	filetest.Must(t, Freeze(maps.All(m), path))
+	return m
+}
+
+// wantTruth reads a whole file, whatever it has. Each call must return the map's entries or an
+// error. It returns the first error.
+func wantTruth(t testing.TB, path string, m map[string]string) error {
+	t.Helper()
+	f, err := OpenFrozen[string, string](path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for k, want := range m {
+		got, ok, err2 := f.Get(k)
+		if err2 == nil && (!ok || got != want) {
+			t.Errorf("Get(%q) is %q, %t, want %q", k, got, ok, want)
+		}
+		if _, ok, err3 := f.Get(k + "?"); err3 == nil && ok {
+			t.Errorf("Get has %q", k+"?")
+		}
+		err = errors.Join(err, err2)
+	}
+	n := 0
+	err = errors.Join(err, f.Each(func(k, v string) bool {
+		if n++; m[k] != v {
+			t.Errorf("Each has %q and %q, want %q", k, v, m[k])
+		}
+		return true
+	}))
+	if verified := f.Verify(); err == nil {
+		if err = verified; n != len(m) || f.Len() != len(m) {
+			t.Errorf("Each has %d entries, and Len is %d, want %d", n, f.Len(), len(m))
+		}
+	} else if verified == nil {
+		t.Errorf("Verify finds nothing, and another call %v", err)
+	}
+	return err
+}
+
+// step is the distance of the bytes that a test changes.
+func step() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
+// A change of any byte of the file is found.
+func TestFrozenFlippedBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	m := smallFrozen(t, path)
+	filetest.Must(t, wantTruth(t, path, m))
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	filetest.Must(t, err)
+	defer file.Close()
+	size := freehold.Must(file.Stat()).Size()
+	one := make([]byte, 1)
+	for at := int64(0); at < size; at += int64(step()) {
+		freehold.Must(file.ReadAt(one, at))
+		was := one[0]
+		for _, flip := range []byte{1 << (at % 8), 0xFF} {
+			freehold.Must(file.WriteAt([]byte{was ^ flip}, at))
+			if err := wantTruth(t, path, m); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("byte %d of %d, %#x: %v", at, size, flip, err)
+			}
+		}
+		freehold.Must(file.WriteAt([]byte{was}, at))
+	}
+	filetest.Must(t, wantTruth(t, path, m))
+}
+
+func TestFrozenOfAnotherLength(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	m := smallFrozen(t, path)
+	data := freehold.Must(os.ReadFile(path))
+	filetest.Must(t, os.WriteFile(path, append(slices.Clone(data), 0), 0o600))
+	if err := wantTruth(t, path, m); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a byte more: %v", err)
+	}
+	for n := len(data) - 1; n >= 0; n-- {
+		filetest.Must(t, os.Truncate(path, int64(n)))
+		if err := wantTruth(t, path, m); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d of %d bytes: %v", n, len(data), err)
+		}
+	}
+}
+
+// A file that is truncated while it is open gives errors, and no faults.
+func TestFrozenTruncatedWhileOpen(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows truncates no mapped file")
+	}
+	path := filepath.Join(t.TempDir(), "frozen")
+	value := strings.Repeat("v", 64<<10)
+	filetest.Must(t, Freeze(maps.All(map[string]string{"a": value, "b": value, "c": value}), path))
+	for _, read := range []bool{false, true} {
+		f := openFrozen[string, string](t, path)
+		if read {
+			filetest.Must(t, f.Verify())
+		}
+		var ends bool
+		ok, inView := f.View("a", func(v string) {
+			filetest.Must(t, os.Truncate(path, frozenBlock))
+			strings.Count(v, "v")
+			ends = true
+		})
+		if ok || ends {
+			t.Errorf("View is %t, and its function went on: %t", ok, ends)
+		}
+		_, _, inGet := f.Get("b")
+		for name, err := range map[string]error{
+			"View": inView, "Get": inGet, "Verify": f.Verify(), "Each": f.Each(func(_, _ string) bool { return true }),
+		} {
+			if !errors.Is(err, ErrCorrupt) || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(fmt.Sprint(err), path) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		filetest.Must(t, Freeze(maps.All(map[string]string{"a": value, "b": value, "c": value}), path))
+	}
+}
+
+// reseal gives data right checksums, as somebody could who forges a file.
+func reseal(data []byte) {
+	blocks := len(data) / (frozenBlock + 4)
+	if len(data) < 2*frozenBlock || blocks == 0 {
+		return
+	}
+	id := binary.LittleEndian.Uint32(data[40:])
+	for b := range blocks {
+		sum := crc32.Update(id+uint32(b), castagnoli, data[b*frozenBlock:][:frozenBlock])
+		binary.LittleEndian.PutUint32(data[blocks*frozenBlock+4*b:], sum)
+	}
+}
+
+// readAny calls everything for a file. Nothing may panic or fault.
+func readAny[K comparable, V any](t testing.TB, path string, keys ...K) {
+	f, err := OpenFrozen[K, V](path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for _, k := range keys {
+		f.Get(k)
+		f.View(k, func(v V) { _ = fmt.Sprint(v) })
+	}
+	f.Each(func(k K, v V) bool { _ = fmt.Sprint(k, v); return true })
+	f.Verify()
+}
+
+// FuzzOpenFrozen reads forged files. Text says which types a file has.
+func FuzzOpenFrozen(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "frozen")
+	seed := func(text bool) {
+		data := freehold.Must(os.ReadFile(path))
+		f.Add(data, text, 4100, uint64(1)<<40)
+	}
+	smallFrozen(f, path)
+	seed(true)
+	filetest.Must(f, Freeze(maps.All(map[uint64]uint64{1: 1, 2: 2, 3: 3, 100: 100, 101: 101}), path))
+	seed(false)
+	f.Fuzz(func(t *testing.T, data []byte, text bool, at int, number uint64) {
+		if at >= 0 && at <= len(data)-8 {
+			binary.LittleEndian.PutUint64(data[at:], number)
+		}
+		reseal(data)
+		path := filepath.Join(t.TempDir(), "frozen")
+		filetest.Must(t, os.WriteFile(path, data, 0o600))
+		if text {
+			readAny[string, string](t, path, "key 0", "key 1k", "")
+		} else {
+			readAny[uint64, uint64](t, path, 1, 2, 3, 4)
+		}
+	})
+}
+
+// Any number in any place of a file with right checksums causes no panic. This is the fuzzer's
+// function, with numbers that are likely to be mistaken.
+func TestForgedFrozen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	numbers := []uint64{0, 1, 255, 1 << 31, 1<<63 - 1, 1<<64 - 1, 1<<64 - frozenBlock}
+	try := func(read func()) {
+		data := freehold.Must(os.ReadFile(path))
+		forge := func(at int, number uint64) {
+			forged := slices.Clone(data)
+			binary.LittleEndian.PutUint64(forged[at:], number)
+			reseal(forged)
+			filetest.Must(t, os.WriteFile(path, forged, 0o600))
+			read()
+		}
+		buckets := int(binary.LittleEndian.Uint64(data[24:]))
+		for _, number := range append(numbers, uint64(len(data))) {
+			for at := 16; at < frozenTypesAt; at += 8 {
+				forge(at, number)
+			}
+			for at := frozenBlock; at <= frozenBlock+8*buckets; at += 8 {
+				forge(at, number)
+			}
+		}
+		end := frozenBlock + 8*(buckets+1) + int(binary.LittleEndian.Uint64(data[32:]))
+		for at := frozenBlock + 8*(buckets+1); at < end; at += step() {
+			forge(at, numbers[at%len(numbers)])
+		}
+	}
+	smallFrozen(t, path)
+	try(func() { readAny[string, string](t, path, "key 0", "key 1k", "") })
+	filetest.Must(t, Freeze(maps.All(map[uint64]uint64{1: 1, 2: 2, 3: 3, 100: 100, 101: 101}), path))
+	try(func() { readAny[uint64, uint64](t, path, 1, 2, 3, 4) })
+}
+
+func TestFrozenOfOtherTypes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	type point struct {
+		X, Y int16
+		Z    uint32
+	}
+	type swapped struct {
+		Y, X int16
+		Z    uint32
+	}
+	type id uint32
+	filetest.Must(t, Freeze(maps.All(map[uint32]pointOf{1: {2, 3, 4}}), path))
+	if v, ok, err := openFrozen[id, point](t, path).Get(1); v != (point{2, 3, 4}) || !ok || err != nil {
+		t.Errorf("types of other names: %v, %t, %v", v, ok, err)
+	}
+	_, other := OpenFrozen[uint32, swapped](path)
+	_, signed := OpenFrozen[int32, point](path)
+	_, text := OpenFrozen[string, point](path)
+	for _, err := range []error{other, signed, text} {
+		if err == nil || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "it maps uint32 to struct of 8 B{X at 0 int16;Y at 2 int16;Z at 4 uint32;}, want ") {
+			t.Error(err)
+		}
+	}
+	data := freehold.Must(os.ReadFile(path))
+	slices.Reverse(data[12:16])
+	reseal(data)
+	filetest.Must(t, os.WriteFile(path, data, 0o600))
+	if _, err := OpenFrozen[uint32, point](path); err == nil || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "other byte order") {
+		t.Error(err)
+	}
+
+	type long struct {
+		F1, F2, F3, F4 struct {
+			F1, F2, F3, F4 struct {
+				F1, F2, F3, F4 struct{ F1, F2, F3, F4 [2]int64 }
+			}
+		}
+	}
+	filetest.Must(t, Freeze(maps.All(map[uint32]long{1: {}}), path))
+	openFrozen[uint32, long](t, path)
+	if _, err := OpenFrozen[uint64, long](path); err == nil || !strings.Contains(err.Error(), "it maps types with the hash") {
+		t.Error(err)
+	}
+}
+
+// A Freeze that fails leaves the old file and no other.
+func TestFreezeFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	m := smallFrozen(t, path)
+	twice := func(yield func(string, string) bool) {
+		for i := 0; i < 1000 && yield(fmt.Sprint(i%999), ""); i++ {
+		}
+	}
+	for _, tt := range []struct {
+		path, want string
+		entries    iter.Seq2[string, string]
+	}{
+		{path, path + `: the key "0" comes twice`, twice},
+		{filepath.Dir(path), "is a directory", maps.All(m)},
+		{filepath.Join(path, "x"), path, maps.All(m)},
+		{filepath.Join(filepath.Dir(path), "none", "x"), "no such file", maps.All(m)},
+		{os.DevNull, "which cannot be replaced", maps.All(m)},
+	} {
+		if err := Freeze(tt.entries, tt.path); err == nil || runtime.GOOS != "windows" && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.path, err, tt.want)
+		}
+	}
+	panics.Want(t, "stop", func() { Freeze(func(func(string, string) bool) { panic("stop") }, path) })
+	filetest.Must(t, wantTruth(t, path, m))
+	wantFiles(t, path)
+}
+
+func TestFrozenMisuse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	panics.Want(t, "freehold: hashmap.Freeze: K=float64, want string, or ...", func() { Freeze(maps.All(map[float64]int{}), path) })
+	panics.Want(t, "freehold: hashmap.Freeze[V=*int]: ...", func() { Freeze(maps.All(map[int]*int{}), path) })
+	panics.Want(t, "freehold: hashmap.OpenFrozen: K=struct {...", func() {
+		OpenFrozen[struct {
+			A uint8
+			B uint16
+		}, int](path)
+	})
+	if _, err := OpenFrozen[int, int](path); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := OpenFrozen[int, int](filepath.Dir(path)); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	filetest.Must(t, Freeze(maps.All(map[int]int{1: 1}), path))
+	f := openFrozen[int, int](t, path)
+	filetest.Must(t, f.Close(), f.Close())
+	var zero Frozen[int, int]
+	filetest.Must(t, zero.Close())
+	if f.Len() != 1 || zero.Len() != 0 {
+		t.Error(f.Len(), zero.Len())
+	}
+	for name, call := range map[string]func(*Frozen[int, int]){
+		"Get":    func(f *Frozen[int, int]) { f.Get(1) },
+		"View":   func(f *Frozen[int, int]) { f.View(1, nil) },
+		"Each":   func(f *Frozen[int, int]) { f.Each(nil) },
+		"Verify": func(f *Frozen[int, int]) { f.Verify() },
+	} {
+		panics.Want(t, "freehold: hashmap.Frozen."+name+": the map is closed", func() { call(f) })
+		panics.Want(t, "freehold: hashmap.Frozen."+name+": zero value: hashmap.OpenFrozen makes one", func() { call(&zero) })
+	}
+}
+
+// A panic of a caller's function passes, and so does a fault that is not in the file.
+func TestFrozenPassesPanics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	filetest.Must(t, Freeze(maps.All(map[string]string{"a": "b"}), path))
+	f := openFrozen[string, string](t, path)
+	panics.Want(t, "stop", func() { f.View("a", func(string) { panic("stop") }) })
+	panics.Want(t, "stop", func() { f.Each(func(_, _ string) bool { panic("stop") }) })
+	panics.Want(t, "runtime.errorAddressString: ...", func() { f.View("a", func(string) { _ = string(bytesAt(1<<12, 1)) + "x" }) })
+}
+
+func TestDroppedFrozen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	filetest.Must(t, Freeze(maps.All(map[string]string{"a": "b"}), path))
+	var out strings.Builder
+	defer owners.WatchTo(&out)()
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		if f, err := OpenFrozen[string, string](path); err == nil {
+			f.Len()
+			done <- true
+		}
+	}()
+	if !<-done {
+		t.Skip("no mapped files")
+	}
+	<-done
+	owners.Collect()
+	if !strings.Contains(out.String(), "hashmap.Frozen") {
+		t.Errorf("the report is %q", out.String())
+	}
+}
+
+// A process that is killed while it freezes leaves the old file or the new one, and no other.
+func TestFreezeKilled(t *testing.T) {
+	const variable = "FREEHOLD_FREEZE_KILLED"
+	const n = 20_000
+	if path := os.Getenv(variable); path != "" {
+		for version := uint64(1); ; version++ {
+			filetest.Must(t, Freeze(func(yield func(uint64, uint64) bool) {
+				for i := uint64(0); i < n && yield(i, version); i++ {
+				}
+			}, path))
+			fmt.Println("version", version)
+		}
+	}
+	child.Need(t)
+	path := filepath.Join(t.TempDir(), "frozen")
+	for kill := range 10 {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), variable+"="+path)
+		out := freehold.Must(cmd.StdoutPipe())
+		filetest.Must(t, cmd.Start())
+		lines := bufio.NewScanner(out)
+		said, last := 0, 0
+		for ; said <= kill%3 && lines.Scan(); said++ {
+			fmt.Sscanf(lines.Text(), "version %d", &last)
+		}
+		filetest.Must(t, cmd.Process.Kill())
+		for lines.Scan() {
+			fmt.Sscanf(lines.Text(), "version %d", &last)
+		}
+		_ = cmd.Wait()
+		f, err := OpenFrozen[uint64, uint64](path)
+		filetest.Must(t, err)
+		version, ok, err := f.Get(0)
+		if !ok || err != nil || version != uint64(last) && version != uint64(last)+1 || f.Len() != n {
+			t.Errorf("version %d, %t, %v, after %d was written, with %d entries", version, ok, err, last, f.Len())
+		}
+		filetest.Must(t, f.Each(func(k, v uint64) bool {
+			if v != version {
+				t.Errorf("%d has version %d, want %d", k, v, version)
+			}
+			return true
+		}), f.Verify(), f.Close())
+	}
+}
+
+func TestFrozenReadersBesideVerify(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	const n = 20_000
+	filetest.Must(t, Freeze(func(yield func(uint64, string) bool) {
+		for i := uint64(0); i < n && yield(i, fmt.Sprint(i)); i++ {
+		}
+	}, path))
+	f := openFrozen[uint64, string](t, path)
+	var wg sync.WaitGroup
+	for g := range uint64(8) {
+		wg.Go(func() {
+			for i := range uint64(n) {
+				if v, ok, err := f.Get(i ^ g); err != nil || ok && v != fmt.Sprint(i^g) || ok != (i^g < n) {
+					t.Errorf("%d: %q, %t, %v", i^g, v, ok, err)
+					return
+				}
+			}
+			if g%4 == 0 {
+				if err := f.Verify(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestFrozenAllocates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	filetest.Must(t, Freeze(maps.All(map[uint64]uint64{1: 2}), path))
+	f := openFrozen[uint64, uint64](t, path)
+	if n := testing.AllocsPerRun(100, func() { f.Get(1); f.Get(2) }); n != 0 {
+		t.Errorf("Get allocates %v times", n)
+	}
+	filetest.Must(t, Freeze(maps.All(map[string]string{"a": "b"}), path+"2"))
+	g := openFrozen[string, string](t, path+"2")
+	size := 0
+	key := []byte("a")
+	if n := testing.AllocsPerRun(100, func() {
+		ViewFrozenBytes(g, key, func(v string) { size += len(v) })
+	}); n != 0 {
+		t.Errorf("View allocates %v times", n)
+	}
+	if v, ok, err := GetFrozenBytes(g, key); v != "b" || !ok || err != nil || size == 0 {
+		t.Error(v, ok, err, size)
+	}
+}
+
+func BenchmarkFrozen(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "frozen")
+	for _, n := range []uint64{10_000, 1_000_000} {
+		filetest.Must(b, Freeze(func(yield func(uint64, uint64) bool) {
+			for i := uint64(0); i < n && yield(i*7, i); i++ {
+			}
+		}, path))
+		f := openFrozen[uint64, uint64](b, path)
+		filetest.Must(b, f.Verify())
+		b.Run(fmt.Sprintf("entries=%d", n), func(b *testing.B) {
+			i := uint64(0)
+			for b.Loop() {
+				i = (i*5 + 1) % n
+				f.Get(i * 7)
+			}
+		})
+	}
+}
