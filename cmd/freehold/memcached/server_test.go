@@ -100,6 +100,12 @@ func TestTooManyConnections(t *testing.T) {
 			t.Errorf("%d connections, %d opened, %d rejected", conns, opened, rejected)
 		}
 		second.Close()
+		synctest.Wait()
+		s.options.MaxConns = 1
+		fifth := p.dial()
+		if got, err := io.ReadAll(fifth); !strings.HasPrefix(string(got), "ERROR") || err != nil {
+			t.Errorf("the second of one got %q, %v", got, err)
+		}
 		fourth.Close()
 	})
 }

@@ -142,6 +142,7 @@ var conversations = []struct{ name, say, want string }{
 	{"flush_all", "set a 0 0 1\r\n1\r\nflush_all\r\nget a\r\nset a 0 0 1\r\n1\r\nflush_all 0 noreply\r\nget a\r\n", "STORED\r\nOK\r\nEND\r\nSTORED\r\nEND\r\n"},
 	{"cache_memlimit", fmt.Sprintf("cache_memlimit %d\r\ncache_memlimit %d\r\n", testBytes>>17, testBytes>>17+1) + "cache_memlimit 8\r\ncache_memlimit 0\r\ncache_memlimit 1000\r\ncache_memlimit x\r\n",
 		"OK\r\nMEMLIMIT_ADJUST_FAILED out of bounds\r\nOK\r\nMEMLIMIT_TOO_SMALL cannot set maxbytes to less than an eighth of what it was at first\r\nMEMLIMIT_ADJUST_FAILED out of bounds\r\nERROR\r\n"},
+	{"the largest flags", "set a 4294967295 0 1\r\n1\r\nget a\r\n", "STORED\r\nVALUE a 4294967295 1\r\n1\r\nEND\r\n"},
 	{"lists of keys", "set a 0 0 1\r\n1\r\nlru_crawler metadump all\r\nstats cachedump 1 1\r\n",
 		"STORED\r\nOK\r\nkey=a exp=-1 la=~ cas=~ fetch=no cls=1 size=2 flags=0 \nEND\r\nITEM a [1 b; 0 s]\r\nEND\r\n"},
 	{"lists of keys for mg", "lru_crawler mgdump all\r\nms a 1\r\n1\r\nlru_crawler mgdump hash\r\nmd a\r\nms YSBi 1 b\r\n1\r\nlru_crawler mgdump all\r\n",

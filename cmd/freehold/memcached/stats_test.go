@@ -270,3 +270,16 @@ func TestStatsOfEvictions(t *testing.T) {
 		t.Errorf("%d and %s evictions after a reset, want %d", statOf(t, s, "evictions"), got, want)
 	}
 }
+
+// A list of keys ends at its limit.
+func TestDumpOfSome(t *testing.T) {
+	s := newServer(t)
+	for i := range 5 {
+		talk(t, s, fmt.Sprintf("set %d 0 0 1\r\nv\r\n", i))
+	}
+	for limit, want := range []int{5, 1, 2} { // 0 is none
+		if got := talk(t, s, fmt.Sprintf("stats cachedump 1 %d\r\n", limit)); strings.Count(got, "ITEM ") != want || !strings.HasSuffix(got, "END\r\n") {
+			t.Errorf("stats cachedump 1 %d: %q", limit, got)
+		}
+	}
+}

@@ -8,8 +8,10 @@
 package memcached
 
 import (
+	"errors"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,35 +187,42 @@ func (s *session) watch() {
 	if isConn {
 		d.waitForever()
 	}
-	left, done := make(chan struct{}), make(chan struct{})
+	left, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(done)
-		if s.writeLines(left); isConn {
-			d.close(func(c net.Conn) { c.SetReadDeadline(past) }) // ends the reads below
+		err := s.writeLines(left)
+		switch {
+		case !isConn:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			d.cut()
+		default:
+			d.SetReadDeadline(past) // ends the reads below
 		}
+		done <- err
 	}()
 	for s.err == nil {
 		s.from, s.to = 0, 0
 		s.fill()
 	}
 	close(left)
-	<-done
+	if err := <-done; err != nil && errors.Is(s.err, os.ErrDeadlineExceeded) {
+		s.err = err
+	}
 }
 
 // writeLines writes a watcher's lines until left is closed or a write fails.
-func (s *session) writeLines(left chan struct{}) {
+func (s *session) writeLines(left chan struct{}) error {
 	var lines []byte
 	for {
 		select {
 		case <-left:
-			return
+			return nil
 		case <-s.watcher.ready:
 		}
 		lines = s.watcher.take(lines)
 		n, err := s.conn.Write(lines)
 		s.counts[bytesWritten].Add(uint64(n))
 		if err != nil {
-			return
+			return err
 		}
 	}
 }

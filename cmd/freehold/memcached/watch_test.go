@@ -74,7 +74,7 @@ func TestWatch(t *testing.T) {
 			}
 		}
 		d, deleted := watchClient(t, p, "watch deletions")
-		talk(t, s, "delete a\r\ndelete a\r\nmd a\r\nms a 3 E5\r\nabc\r\nmd a I\r\nmd a x\r\nmd a\r\nms a 2\r\nab\r\ndelete a\r\n")
+		talk(t, s, "delete a\r\ndelete a\r\nmd a\r\nms a 3 E5\r\nabc\r\nmd a I\r\nmd a x\r\nmd a\r\nms a 2 E5\r\nab\r\ndelete a\r\n")
 		for _, want := range []string{"delete clsid=1 cfd=N size=3", "md clsid=1 cfd=N size=3", "md clsid=1 cfd=N size=0", "delete clsid=1 cfd=N size=2"} {
 			if got := next(t, deleted); got != "type=deleted key=a cmd="+strings.Replace(want, "cfd=N", fmt.Sprint("cfd=", s.opened), 1)+"\n" {
 				t.Errorf("the watcher of deletions was told %q, want %q", got, want)
@@ -165,6 +165,24 @@ func TestSlowWatchers(t *testing.T) {
 		}
 		if _, sent, lost := s.watchers.figures(); skipped == 0 || uint64(skipped) > lost || uint64(told) > sent {
 			t.Errorf("%d told, %d skipped; figures: %d and %d", told, skipped, sent, lost)
+		}
+	})
+}
+
+// A watcher that takes no line for too long is disconnected as too slow.
+func TestWatcherThatTakesNothing(t *testing.T) {
+	serving(t, func(o *Options) { o.MaxConns = 10 }, func(t *testing.T, s *Server, p *pipes) {
+		c, lines := watchClient(t, p, "watch connevents")
+		defer c.Close()
+		slow, _ := watchClient(t, p, "watch fetchers")
+		defer slow.Close()
+		talk(t, s, "get a\r\n")
+		next(t, lines) // slow has come
+		if got := next(t, lines); !strings.Contains(got, "type=conn_close") || !strings.Contains(got, "reason=too_slow") {
+			t.Errorf("a watcher of fetchers leaves: %q", got)
+		}
+		if total, _, _, _ := s.totals(); total[slowKicks] != 1 {
+			t.Errorf("%d slow kicks", total[slowKicks])
 		}
 	})
 }
