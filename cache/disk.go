@@ -74,7 +74,7 @@ type DiskStats struct {
 	Hits         uint64 // of Stats.Hits: reads that found the entry on disk only
 	Written      uint64 // entries written
 	WrittenBytes uint64 // to the file, with those that were written again to keep them
-	Rejected     uint64 // entries that were evicted from memory, and not written
+	Rejected     uint64 // entries that were evicted from memory, and not written; see the guide
 	Evicted      uint64 // entries dropped from the disk for room, or since the index has no memory
 	Errors       uint64 // entries lost by a failed read or damaged bytes
 
@@ -294,6 +294,7 @@ func (o owner) Rewrite(at disk.Place, r *disk.Record) {
 // Leave forgets a record.
 func (o owner) Leave(h uint64, at disk.Place) {
 	o.locked(h, func(t *tier) {
+		t.full = true
 		if slot := t.find(h, at); slot != nil {
 			t.part(h).Remove(slot)
 			t.evicted++

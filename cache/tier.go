@@ -57,6 +57,9 @@ const (
 	tierShare      = 2  // both indexes take at most 1/tierShare of the shard
 	fetches        = 8  // reads of a key whose slots change all the time
 	mostCandidates = 4  // slots with the same tag that a read looks at
+
+	learnItems  = 1024 // never read, between two decisions
+	sampleShift = 62   // of the hash: a quarter of the keys
 )
 
 // The fields fill 64 bits.
@@ -88,6 +91,11 @@ type tier struct {
 	wants  *cuckoo.Index  // the part that found no memory for a chunk; nil if none did
 
 	hits, written, rejected, evicted, errors uint64
+
+	full     bool   // a record has been overwritten
+	samples  bool   // of the items that were never read, few are written
+	offered  int    // of those, since the last decision
+	hitsThen uint64 // at the last decision
 }
 
 func newTier(s *shard, bytes int64) *tier {
@@ -286,7 +294,7 @@ func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	g := s.segs.at(n)
 	// Only promoted items have a slot there.
 	isThere := it.shape&versioned != 0 && t.has(h) && !t.store.IsOff()
-	if !isThere && !(t.admits(it, g, w) && t.write(it, w, h)) {
+	if !isThere && !(t.admits(it, g, w, h) && t.write(it, w, h)) {
 		return false
 	}
 	s.raiseFloor(s.version(w, it))
@@ -297,15 +305,31 @@ func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 
 // admits reports whether the item of slot w, in segment g, may be written. Items that expire at a
 // tick live for less than a minute, and records have no ticks.
-func (t *tier) admits(it *item, g *segment, w slot) bool {
+func (t *tier) admits(it *item, g *segment, w slot, h uint64) bool {
 	switch {
 	case it.shape.isAbsent() || g.isKept() || it.expires.Load()&inTicks != 0:
 		return false
-	case int(it.valueBytes) < t.s.c.options.Disk.MinValue:
+	case int(it.valueBytes) < t.s.c.options.Disk.MinValue, !w.main() && w.hits() == 0 && t.declines(h):
 		t.rejected++
 		return false
 	}
 	return true
+}
+
+// declines reports whether an item that was never read is left out. Such items would overwrite the
+// others of a full disk before they are read. So if fewer hits come from the disk than half of the
+// items that are offered, only a fixed quarter of the keys is written. If there are no hits at all,
+// then nobody reads: the cache is being filled, and all are written.
+func (t *tier) declines(h uint64) bool {
+	if !t.full {
+		return false
+	}
+	if t.offered++; t.offered == learnItems {
+		hits := t.hits - t.hitsThen
+		t.samples = hits > 0 && hits < learnItems/2
+		t.offered, t.hitsThen = 0, t.hits
+	}
+	return t.samples && h>>sampleShift != 0
 }
 
 // write appends a record of the item of slot w, and inserts its slot.

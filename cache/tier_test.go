@@ -297,6 +297,51 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
+// TestSampling: few of the entries that were never read go to a full disk whose entries are seldom
+// read. All go there while there is room, if nobody reads, and if many are read. Those that were
+// read do always.
+func TestSampling(t *testing.T) {
+	for _, test := range []struct {
+		full bool
+		hits uint64
+		want int // of 4
+	}{
+		{false, 1, 4}, {true, 0, 4}, {true, 1, 1}, {true, learnItems/2 - 1, 1}, {true, learnItems / 2, 4},
+	} {
+		tr := &tier{full: test.full, hits: 10 + test.hits, hitsThen: 10}
+		for range learnItems {
+			tr.declines(0)
+		}
+		n := 0
+		for i := range uint64(4) {
+			if !tr.declines(i << sampleShift) {
+				n++
+			}
+		}
+		if n != test.want {
+			t.Errorf("%d of 4 are written, want %d: %+v", n, test.want, test)
+		}
+		for range learnItems {
+			tr.declines(0)
+		}
+		if tr.samples {
+			t.Errorf("nobody reads any more: %+v", test)
+		}
+	}
+
+	c := onDisk(t, Options{})
+	must(0, c.Set([]byte("key"), nil))
+	r, tr := c.found([]byte("key")), c.shards[0].tier
+	tr.full, tr.samples = true, true
+	for i := range 8 {
+		main, hits, h := i&1 != 0, i>>1&1, uint64(i>>2)<<sampleShift
+		want := main || hits > 0 || h == 0
+		if tr.admits(r.it, &segment{}, slotOf(0, 1, main, hits), h) != want || int(tr.rejected) != i/4 {
+			t.Errorf("main %t, %d hits, hash %x: want written %t; %d rejected", main, hits, h, want, tr.rejected)
+		}
+	}
+}
+
 // TestRing: a record that was hit is written again when its region is overwritten; others leave.
 // The index keeps to its part of memory.
 func TestRing(t *testing.T) {
