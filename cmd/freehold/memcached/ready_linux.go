@@ -1,4 +1,4 @@
-// Ready: a session of a TCP connection waits for input without a read in vain.
+// Ready: a session of a TCP or Unix connection waits for input without a read in vain.
 //
 // The Read of package net tries the socket before it waits. The first try fails while the client
 // waits for its reply. RawConn.Read calls a function whenever the socket has become readable. One
@@ -40,8 +40,9 @@ type ready struct {
 
 // begin sets raw for a new connection.
 func (r *ready) begin(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		r.raw, _ = tcp.SyscallConn()
+	switch conn.(type) {
+	case *net.TCPConn, *net.UnixConn: // not TLS
+		r.raw, _ = conn.(syscall.Conn).SyscallConn()
 	}
 }
 
@@ -72,7 +73,7 @@ func (r *ready) write(p []byte) int {
 	return max(n, 0)
 }
 
-// serveReady runs the session of a TCP connection until it ends or becomes a watcher.
+// serveReady runs the session of a TCP or Unix connection until it ends or becomes a watcher.
 func (s *session) serveReady(d *deadlined) {
 	r := &d.ready
 	if r.raw == nil {

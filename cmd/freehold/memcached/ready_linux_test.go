@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -13,19 +14,40 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// overTCP serves s, and returns a connection of a client with a deadline.
-func overTCP(t *testing.T, s *Server) (*net.TCPConn, *bufio.Reader) {
+// A socket is a TCP or Unix connection.
+type socket interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// onSockets runs f with a function that serves s over TCP, and then over Unix sockets. The function
+// returns a connection of a client with a deadline.
+func onSockets(t *testing.T, f func(t *testing.T, s *Server, dial func() (socket, *bufio.Reader))) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			s := newServer(t)
+			f(t, s, func() (socket, *bufio.Reader) { return over(t, s, network) })
+		})
+	}
+}
+
+// over serves s, and returns a connection of a client with a deadline.
+func over(t *testing.T, s *Server, network string) (socket, *bufio.Reader) {
 	t.Helper()
-	l := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
+	address := "127.0.0.1:0"
+	if network == "unix" {
+		address = filepath.Join(t.TempDir(), "socket")
+	}
+	l := freehold.Must(net.Listen(network, address))
 	t.Cleanup(func() {
 		l.Close()
 		s.Shutdown(t.Context()) // which is done
 	})
 	go s.Serve(l)
-	conn := freehold.Must(net.Dial("tcp", l.Addr().String()))
+	conn := freehold.Must(net.Dial(network, l.Addr().String()))
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(time.Minute))
-	return conn.(*net.TCPConn), bufio.NewReader(conn)
+	return conn.(socket), bufio.NewReader(conn)
 }
 
 func say(t *testing.T, conn net.Conn, replies *bufio.Reader, command, want string) {
@@ -39,39 +61,40 @@ func say(t *testing.T, conn net.Conn, replies *bufio.Reader, command, want strin
 // A session that has replied waits without a read in vain. The end of a connection that comes
 // together with input is found all the same. The server is held up, so that both come together.
 func TestEndTogetherWithInput(t *testing.T) {
-	s := newServer(t)
-	entered, leave := make(chan bool), make(chan bool)
-	s.options.Admits = func(user, _ []byte) bool {
-		if string(user) == "wait" {
-			entered <- true
-			<-leave
+	onSockets(t, func(t *testing.T, s *Server, dial func() (socket, *bufio.Reader)) {
+		entered, leave := make(chan bool), make(chan bool)
+		s.options.Admits = func(user, _ []byte) bool {
+			if string(user) == "wait" {
+				entered <- true
+				<-leave
+			}
+			return string(user) == "me"
 		}
-		return string(user) == "me"
-	}
-	conn, replies := overTCP(t, s)
-	for range tryingTurns + 3 {
-		say(t, conn, replies, "set x 0 0 4\r\nme x\r\n", "STORED\r\n")
-	}
-	for deadline := time.Now().Add(time.Minute); s.clients()[0].conn.(*deadlined).ready.turns.Load()%2 != 0; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("the session reads before it waits")
+		conn, replies := dial()
+		for range tryingTurns + 3 {
+			say(t, conn, replies, "set x 0 0 4\r\nme x\r\n", "STORED\r\n")
 		}
-	}
-	say(t, conn, replies, "mn\r\n", "MN\r\n")
+		for deadline := time.Now().Add(time.Minute); s.clients()[0].conn.(*deadlined).ready.turns.Load()%2 != 0; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatal("the session reads before it waits")
+			}
+		}
+		say(t, conn, replies, "mn\r\n", "MN\r\n")
 
-	conn, replies = overTCP(t, s)
-	say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
-	say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
-	say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
-	io.WriteString(conn, "set x 0 0 6\r\nwait x\r\n")
-	<-entered
-	io.WriteString(conn, "get a\r\n")
-	conn.CloseWrite()
-	leave <- true
-	rest, err := io.ReadAll(replies)
-	if want := "CLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\n"; string(rest) != want || err != nil {
-		t.Errorf("%q, %v, want %q and the end", rest, err, want)
-	}
+		conn, replies = dial()
+		say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
+		say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
+		say(t, conn, replies, "set x 0 0 4\r\nno x\r\n", "CLIENT_ERROR authentication failure\r\n")
+		io.WriteString(conn, "set x 0 0 6\r\nwait x\r\n")
+		<-entered
+		io.WriteString(conn, "get a\r\n")
+		conn.CloseWrite()
+		leave <- true
+		rest, err := io.ReadAll(replies)
+		if want := "CLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\n"; string(rest) != want || err != nil {
+			t.Errorf("%q, %v, want %q and the end", rest, err, want)
+		}
+	})
 }
 
 // live counts the bytes that an allocator has given.
@@ -93,82 +116,85 @@ func (l *live) Free(b []byte) {
 
 // Sessions that wait hold no buffers: all that there are are spares.
 func TestIdleSessionsHoldNoBuffers(t *testing.T) {
-	s := newServer(t)
-	heap := &live{Allocator: s.options.Heap}
-	s.options.Heap, s.options.MaxConns = heap, 100
-	for range 20 {
-		conn, replies := overTCP(t, s)
-		for range tryingTurns + 2 {
-			say(t, conn, replies, "mn\r\n", "MN\r\n")
+	onSockets(t, func(t *testing.T, s *Server, dial func() (socket, *bufio.Reader)) {
+		heap := &live{Allocator: s.options.Heap}
+		s.options.Heap, s.options.MaxConns = heap, 100
+		for range 20 {
+			conn, replies := dial()
+			for range tryingTurns + 2 {
+				say(t, conn, replies, "mn\r\n", "MN\r\n")
+			}
 		}
-	}
-	held := func() int64 {
-		s.spares.mu.Lock()
-		defer s.spares.mu.Unlock()
-		return heap.bytes.Load() - int64(len(s.spares.all)*ownBytes)
-	}
-	for deadline := time.Now().Add(time.Minute); held() > 0; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting sessions hold %d bytes", held())
+		held := func() int64 {
+			s.spares.mu.Lock()
+			defer s.spares.mu.Unlock()
+			return heap.bytes.Load() - int64(len(s.spares.all)*ownBytes)
 		}
-	}
-	conn, replies := overTCP(t, s) // the middle of a command stays
-	say(t, conn, replies, "mn\r\nset a 0 0 3\r\nx", "MN\r\n")
-	say(t, conn, replies, "yz\r\n", "STORED\r\n")
+		for deadline := time.Now().Add(time.Minute); held() > 0; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatalf("waiting sessions hold %d bytes", held())
+			}
+		}
+		conn, replies := dial() // the middle of a command stays
+		say(t, conn, replies, "mn\r\nset a 0 0 3\r\nx", "MN\r\n")
+		say(t, conn, replies, "yz\r\n", "STORED\r\n")
+	})
 }
 
 // A session serves on after sweeps and kicks, until it is cut.
 func TestSweeps(t *testing.T) {
-	s := newServer(t)
-	s.options.MaxConns = 10
-	conn, replies := overTCP(t, s)
-	for range 5 {
+	onSockets(t, func(t *testing.T, s *Server, dial func() (socket, *bufio.Reader)) {
+		s.options.MaxConns = 10
+		conn, replies := dial()
+		for range 5 {
+			say(t, conn, replies, "mn\r\n", "MN\r\n")
+		}
+		d := s.clients()[0].conn.(*deadlined)
+		s.sweep()
+		s.sweep() // looks for the end
 		say(t, conn, replies, "mn\r\n", "MN\r\n")
-	}
-	d := s.clients()[0].conn.(*deadlined)
-	s.sweep()
-	s.sweep() // looks for the end
-	say(t, conn, replies, "mn\r\n", "MN\r\n")
-	d.kick()
-	say(t, conn, replies, "mn\r\n", "MN\r\n")
-	d.kick()
-	d.cut()
-	if rest, err := io.ReadAll(replies); len(rest) > 0 || err != nil {
-		t.Errorf("after a cut: %q, %v", rest, err)
-	}
+		d.kick()
+		say(t, conn, replies, "mn\r\n", "MN\r\n")
+		d.kick()
+		d.cut()
+		if rest, err := io.ReadAll(replies); len(rest) > 0 || err != nil {
+			t.Errorf("after a cut: %q, %v", rest, err)
+		}
+	})
 }
 
 // A client that sends faster than the server works ends by Shutdown too. Each turn finds a full
 // buffer, since the server's own command sends the next one.
 func TestShutdownOfFloods(t *testing.T) {
-	s := newServer(t)
-	flood := []byte(strings.Repeat("mg a q"+strings.Repeat(" ", 1016)+"\r\n", bufferBytes>>10))
-	copy(flood, "refresh_certs\nmn\nmg ") // 16 KiB: the session's buffer
-	var conn *net.TCPConn
-	var after atomic.Int64
-	began := make(chan bool, 1)
-	s.options.Reload = func() error {
-		select {
-		case began <- true:
-		default:
+	onSockets(t, func(t *testing.T, s *Server, dial func() (socket, *bufio.Reader)) {
+		flood := []byte(strings.Repeat("mg a q"+strings.Repeat(" ", 1016)+"\r\n", bufferBytes>>10))
+		copy(flood, "refresh_certs\nmn\nmg ") // 16 KiB: the session's buffer
+		var conn socket
+		var after atomic.Int64
+		began := make(chan bool, 1)
+		s.options.Reload = func() error {
+			select {
+			case began <- true:
+			default:
+			}
+			s.mu.Lock()
+			closed := s.closed
+			s.mu.Unlock()
+			if closed && after.Add(1) > 3 {
+				return nil
+			}
+			_, err := conn.Write(flood)
+			return err
 		}
-		s.mu.Lock()
-		closed := s.closed
-		s.mu.Unlock()
-		if closed && after.Add(1) > 3 {
-			return nil
+		conn, replies := dial()
+		go io.Copy(io.Discard, replies)
+		conn.Write(flood)
+		<-began
+		s.Shutdown(t.Context())
+		if n := after.Load(); n > 2 {
+			t.Errorf("a session has run %d turns after Shutdown", n)
 		}
-		_, err := conn.Write(flood)
-		return err
-	}
-	conn, replies := overTCP(t, s)
-	go io.Copy(io.Discard, replies)
-	conn.Write(flood)
-	<-began
-	s.Shutdown(t.Context())
-	if n := after.Load(); n > 2 {
-		t.Errorf("a session has run %d turns after Shutdown", n)
-	}
+	})
 }
 
 // A kick during a turn leaves no mark: the next deadline is not taken for the kick's.
