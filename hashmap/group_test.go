@@ -112,16 +112,19 @@ func TestProbeWord(t *testing.T) {
 	}
 }
 
-// peekWord has the same results in assembly and in Go.
+// The leaves of a Shared have the same results in assembly and in Go. A key that peekWord does not
+// find is not in the map.
 func TestPeekWord(t *testing.T) {
 	m := NewShared[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
-	for k := range uint64(20_000) {
-		succeed(m.Put(k*3, k))
-		for _, k := range []uint64{k * 2, k*2 + 1, k * 3} {
+	for n := range uint64(20_000) {
+		succeed(m.Put(n*3, n))
+		for _, k := range []uint64{n * 2, n*2 + 1, n * 3} {
 			key, version, seen, h := peekWord(&m.sharedTables, k)
 			wantKey, wantVersion, wantSeen, wantHash := peekWordInGo(&m.sharedTables, k)
 			switch {
+			case key == absent && k%3 == 0: // it is at most n * 3
+				t.Fatalf("key %d is absent", k)
 			case key == absent && (wantKey == absent || wantKey == further): // Go's looks at one slot
 			case key <= further && key == wantKey && h == wantHash:
 			case key <= further || *(*uint64)(pointer(key)) != k || h != wantHash:
@@ -129,6 +132,28 @@ func TestPeekWord(t *testing.T) {
 			case wantKey > further && (key != wantKey || version != wantVersion || seen != wantSeen):
 				t.Fatalf("key %d: %x, version %d; want %x, %d", k, key, seen, wantKey, wantSeen)
 			}
+			_, e := m.lookUp(wantHash)
+			if e == 0 {
+				continue
+			}
+			tags, keys := homeAhead(&m.sharedTables, e, wantHash)
+			if wantTags, wantKeys := homeInGo(&m.sharedTables, e, wantHash); tags != wantTags || keys != wantKeys {
+				t.Fatalf("key %d: its home is at %x, %x; want %x, %x", k, tags, keys, wantTags, wantKeys)
+			}
+			check := func(leaf string, key, slot, other, wantKey, wantSlot, wantOther uintptr) {
+				if key != wantKey || other != wantOther || max(key, other) > further && slot != wantSlot {
+					t.Fatalf("key %d: %s is %x, %d, %x; want %x, %d, %x", k, leaf, key, slot, other, wantKey, wantSlot, wantOther)
+				}
+			}
+			key, slot, room := probeLocked(&m.layout, tags, keys, wantHash)
+			wantKey, wantSlot, wantRoom := lockedInGo(&m.layout, tags, keys, wantHash)
+			if key > further && wantKey > further && *tagIn(pointer(tags), slot) == fingerprint(wantHash) {
+				key, slot = wantKey, wantSlot // of several candidates, each takes another first
+			}
+			check("probeLocked", key, slot, room, wantKey, wantSlot, wantRoom)
+			key, slot, tags = probeRoom(&m.layout, tableAt(e), wantHash)
+			wantKey, wantSlot, wantTags := roomInGo(&m.layout, tableAt(e), wantHash)
+			check("probeRoom", key, min(slot, key), tags, wantKey, min(wantSlot, wantKey), wantTags)
 		}
 	}
 }

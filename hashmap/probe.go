@@ -4,6 +4,7 @@ package hashmap
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
@@ -17,11 +18,11 @@ const (
 // probeInGo, as probe, searches the home of hash h. It returns the address and the slot of the
 // first key whose tag matches, or absent or further, and the address of the home's tags.
 func probeInGo(c *core, h uint64) (key, slot, tags uintptr) {
-	return lockedInGo(&c.layout, c.tableOf(h), h)
+	return homeOf(&c.layout, c.tableOf(h), h)
 }
 
-// lockedInGo, as probeLocked, is probeInGo in a table of a Shared that the caller has locked.
-func lockedInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
+// homeOf is probeInGo in table t.
+func homeOf(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 	i, tag := t.home(h), fingerprint(h)
 	p := t.tags(i)
 	lo, hi := tagWords(p)
@@ -33,6 +34,26 @@ func lockedInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 		return further, 0, uintptr(p)
 	}
 	return absent, 0, uintptr(p)
+}
+
+// lockedInGo, as probeLocked, is probeInGo in a locked table of a Shared. tags and keys are the
+// addresses of the home's tags and of its first key. If key is absent, room is the address of the
+// key of a free slot of the home, which an entry takes, or 0 if the home is full.
+func lockedInGo(l *layout, tags, keys uintptr, h uint64) (key, slot, room uintptr) {
+	p, tag := pointer(tags), fingerprint(h)
+	lo, hi := tagWords(p)
+	if match := matching(lo, hi, tag); match != 0 {
+		slot = first(match)
+		return keys + slot*l.keyStep, slot, 0
+	}
+	if *(*uint8)(unsafe.Add(p, overflowOffset))&overflowBit(tag) != 0 {
+		return further, 0, 0
+	}
+	if free := full(lo, hi) ^ allSlots; free != 0 {
+		slot = pick(free, h)
+		return absent, slot, keys + slot*l.keyStep
+	}
+	return absent, 0, 0
 }
 
 // roomInGo, as probeRoom, returns the free slot of the home of hash h that an entry takes, or absent
@@ -55,7 +76,7 @@ func roomInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 func wordInGo(c *core, k uint64) (key, slot, tags uintptr, h uint64) {
 	h = c.hash.word(k)
 	t := c.tableOf(h)
-	key, slot, tags = lockedInGo(&c.layout, t, h)
+	key, slot, tags = homeOf(&c.layout, t, h)
 	if key == absent || key > further && *(*uint64)(pointer(key)) == k {
 		return key, slot, tags, h
 	}
@@ -117,11 +138,12 @@ func peekWordInGo(m *sharedTables, k uint64) (key uintptr, version *uint64, seen
 }
 
 // homeInGo, as homeAhead, begins to load the lines of the home of hash h in the table of a
-// directory's entry.
-func homeInGo(m *sharedTables, e uintptr, h uint64) {
+// directory's entry. It returns the addresses of the home's tags and of its first key.
+func homeInGo(m *sharedTables, e uintptr, h uint64) (tags, keys uintptr) {
 	t := tableAt(e)
 	i := t.home(h)
 	at := t.preferred(&m.layout, i, h)
 	prefetch.Lines(uintptr(at.tags), 1)
 	prefetch.Lines(uintptr(at.key), 1)
+	return uintptr(at.tags), uintptr(t.at(&m.layout, i, 0).key)
 }

@@ -15,8 +15,8 @@ type probes struct {
 	ahead    func(c *core, h uint64) byte
 	peek     func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
 	peekWord func(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64)
-	home     func(m *sharedTables, e uintptr, h uint64)
-	locked   func(l *layout, t table, h uint64) (key, slot, tags uintptr)
+	home     func(m *sharedTables, e uintptr, h uint64) (tags, keys uintptr)
+	locked   func(l *layout, tags, keys uintptr, h uint64) (key, slot, room uintptr)
 	room     func(l *layout, t table, h uint64) (key, slot, tags uintptr)
 }
 
@@ -36,10 +36,12 @@ func peekWord(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h 
 	return assembly.peekWord(m, k)
 }
 
-func homeAhead(m *sharedTables, e uintptr, h uint64) { assembly.home(m, e, h) }
+func homeAhead(m *sharedTables, e uintptr, h uint64) (tags, keys uintptr) {
+	return assembly.home(m, e, h)
+}
 
-func probeLocked(l *layout, t table, h uint64) (key, slot, tags uintptr) {
-	return assembly.locked(l, t, h)
+func probeLocked(l *layout, tags, keys uintptr, h uint64) (key, slot, room uintptr) {
+	return assembly.locked(l, tags, keys, h)
 }
 
 func probeRoom(l *layout, t table, h uint64) (key, slot, tags uintptr) {

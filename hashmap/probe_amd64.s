@@ -283,33 +283,74 @@ writer:
 	MOVQ X3, DI
 	RET
 
-// func(m *sharedTables, e uintptr, h uint64)
+// func(m *sharedTables, e uintptr, h uint64) (tags, keys uintptr)
 TEXT home<>(SB), NOSPLIT, $0-0
 	MOVQ AX, SI
 	MOVQ BX, DI
 	MOVQ CX, BX
 	LINE(sharedTables_scheme+scheme_layout, const_sharedHeadShift)
 	PREFETCHT0 (CX)
+	MOVQ CX, AX
+	MOVQ R10, BX
 	RET
 
-// func(l *layout, t table, h uint64) (key, slot, tags uintptr)
+// PICK sets AX to the address and BX to the number of the free slot for hash BX, of the group with
+// tags at CX and its first key at R10. R12 is the step between keys. It moves CX to DI, and jumps to
+// full if no slot is free.
+#define PICK(full) \
+	PXOR X0, X0 \
+	MATCH \
+	JZ   full \
+	MOVQ CX, DI \
+	SHRQ $(const_quarterShift-2), BX \
+	MOVL BX, CX \
+	ANDL $8, CX /* the first slot of the half */ \
+	MOVL $0xFF, DX \
+	SHLL CX, DX \
+	ANDL R11, DX \
+	MOVL BX, CX \
+	ANDL $12, CX /* of the quarter */ \
+	MOVL $0xF, R8 \
+	SHLL CX, R8 \
+	ANDL R11, R8 \
+	TESTL DX, DX \
+	CMOVLNE DX, R11 \
+	TESTL R8, R8 \
+	CMOVLNE R8, R11 \
+	BSFL  R11, BX \
+	IMULQ BX, R12 \
+	LEAQ  (R10)(R12*1), AX
+
+// func(l *layout, tags, keys uintptr, h uint64) (key, slot, room uintptr)
 TEXT locked<>(SB), NOSPLIT, $0-0
-	MOVQ AX, SI
-	MOVQ BX, DI
-	MOVQ CX, BX
-	LINE(0, const_sharedHeadShift)
+	MOVQ layout_keyStep(AX), R12
+	MOVQ CX, R10
+	MOVQ BX, CX
+	MOVQ DI, BX
 	TAGS
 	JZ    none
 	BSFL  R11, BX
 	IMULQ BX, R12
 	LEAQ  (R10)(R12*1), AX
+	XORL  CX, CX
 	RET
 none:
-	XORL    AX, AX
 	MOVBLZX const_overflowOffset(CX), R11
 	ANDL    $7, BX
 	BTL     BX, R11
-	SETCS   AX
+	JCS     passed
+	MOVQ    DI, BX
+	PICK(full)
+	MOVQ    AX, CX
+	XORL    AX, AX
+	RET
+passed:
+	MOVL $const_further, AX
+	XORL CX, CX
+	RET
+full:
+	XORL AX, AX
+	XORL CX, CX
 	RET
 
 // func(l *layout, t table, h uint64) (key, slot, tags uintptr)
@@ -322,28 +363,7 @@ TEXT room<>(SB), NOSPLIT, $0-0
 	ANDL $const_sharedClass, R8
 	JNE  shared
 free:
-	PXOR X0, X0
-	MATCH
-	JZ   none
-	MOVQ CX, DI
-	SHRQ $(const_quarterShift-2), BX
-	MOVL BX, CX
-	ANDL $8, CX // the first slot of the half
-	MOVL $0xFF, DX
-	SHLL CX, DX
-	ANDL R11, DX
-	MOVL BX, CX
-	ANDL $12, CX // of the quarter
-	MOVL $0xF, R8
-	SHLL CX, R8
-	ANDL R11, R8
-	TESTL DX, DX
-	CMOVLNE DX, R11
-	TESTL R8, R8
-	CMOVLNE R8, R11
-	BSFL  R11, BX
-	IMULQ BX, R12
-	LEAQ  (R10)(R12*1), AX
+	PICK(none)
 	MOVQ  DI, CX
 	RET
 none:

@@ -16,10 +16,12 @@ func peekWord(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h 
 	return peekWordInGo(m, k)
 }
 
-func homeAhead(m *sharedTables, e uintptr, h uint64) { homeInGo(m, e, h) }
+func homeAhead(m *sharedTables, e uintptr, h uint64) (tags, keys uintptr) {
+	return homeInGo(m, e, h)
+}
 
-func probeLocked(l *layout, t table, h uint64) (key, slot, tags uintptr) {
-	return lockedInGo(l, t, h)
+func probeLocked(l *layout, tags, keys uintptr, h uint64) (key, slot, room uintptr) {
+	return lockedInGo(l, tags, keys, h)
 }
 
 func probeRoom(l *layout, t table, h uint64) (key, slot, tags uintptr) { return roomInGo(l, t, h) }

@@ -150,7 +150,7 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 
 // getFar is Get of k, whose hash is h, after a peek that did not find the entry.
 func (m *Shared[K, V]) getFar(k K, h uint64) (v V, ok bool) {
-	m.mustBeOpen("Get")
+	m.base.MustBeOpen(&sharedKind, "Get")
 	if v, found, sure := m.valueOf(m.seek(h, &k)); sure {
 		return v, found
 	}
@@ -159,7 +159,7 @@ func (m *Shared[K, V]) getFar(k K, h uint64) (v V, ok bool) {
 
 // getSlow is Get for all maps and all keys.
 func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
-	m.mustBeOpen("Get")
+	m.base.MustBeOpen(&sharedKind, "Get")
 	h := hashOf(&m.hash, &k)
 	if !readersLock {
 		if v, found, sure := m.getUnlocked(h, &k); sure {
@@ -182,7 +182,7 @@ func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (fo
 		return false
 	}
 	defer m.leave(x)
-	at, found := m.find(x.table, h, k)
+	at, found := m.find(x, h, k)
 	if found {
 		use(at.key)
 	}
@@ -276,7 +276,7 @@ func (m *Shared[K, V]) seek(h uint64, k *K) (s sight, sure bool) {
 // loop's body runs without a lock, and may call any method.
 func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		m.mustBeOpen("All")
+		m.base.MustBeOpen(&sharedKind, "All")
 		type entry struct {
 			k K
 			v V
@@ -304,7 +304,7 @@ func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 // Clear removes all entries, one table after the other, and keeps the memory of tables. Entries
 // that are put during the call may stay.
 func (m *Shared[K, V]) Clear() {
-	m.mustBeOpen("Clear")
+	m.base.MustBeOpen(&sharedKind, "Clear")
 	for pos, more := uint64(0), true; more; {
 		pos, more = m.visit(pos, func(x held) {
 			if x.head().live == 0 {

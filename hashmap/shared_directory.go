@@ -73,8 +73,6 @@ func (m *sharedTables) init(keyBytes, valueBytes, entryBytes uintptr) {
 	m.dir.Store(noDirectoryWord())
 }
 
-func (m *sharedTables) mustBeOpen(call string) { m.base.MustBeOpen(&sharedKind, call) }
-
 func depthOf(dir uintptr) uintptr { return 64 - dir&classMask }
 
 // entryFor returns the address of a hash's entry in a directory.
@@ -92,10 +90,13 @@ func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	}
 }
 
-// held is a table whose lock is held, and the address of its entry.
+// held is a table whose lock is held, the address of its entry, and the home of the hash for which
+// it was locked.
 type held struct {
 	table
-	at *atomic.Uintptr
+	at       *atomic.Uintptr
+	homeTags uintptr // the address of the home's tags
+	homeKeys uintptr // and of its first key
 }
 
 // enter locks the table for a hash. It reports false if there is no table.
@@ -107,11 +108,11 @@ func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 			return held{}, false
 		}
 		// The lock is a barrier: the home's lines would be loaded only after the lock's line.
-		homeAhead(m, e, h)
+		tags, keys := homeAhead(m, e, h)
 		t := tableAt(e)
 		m.lock(t)
 		if at.Load() == e {
-			return held{t, at}, true
+			return held{t, at, tags, keys}, true
 		}
 		m.unlock(t)
 	}

@@ -73,21 +73,27 @@ func (m *Shared[K, V]) replace(x held, h uint64, classes [2]uintptr, depth uintp
 	for _, t := range to[:n] {
 		t.reset(depth)
 	}
-	m.eachSlot(x.table, func(from unsafe.Pointer) {
-		h := m.hashOfKey(from)
-		t := to[int(h>>shift)&(n-1)]
-		at, ok := t.place(&m.layout, h, t.groups())
-		if !ok {
-			panic("freehold: hashmap: a table that grew is full") // fit has seen to that
+	var live, text [2]uintptr
+	for i := range x.groups() {
+		for entries := x.full(i); entries != 0; entries &= entries - 1 {
+			from := x.table.at(&m.layout, i, first(entries)).key
+			h := m.hashOfKey(from)
+			n := int(h>>shift) & (n - 1)
+			at, ok := to[n].place(&m.layout, h, to[n].groups())
+			if !ok {
+				panic("freehold: hashmap: a table that grew is full") // fit has seen to that
+			}
+			m.copySlot(at.key, from)
+			live[n]++
+			if !m.direct {
+				var texts [2]ref
+				text[n] += textBytes(m.appendTexts(texts[:0], from)...)
+			}
 		}
-		m.copySlot(at.key, from)
-		text := uintptr(0)
-		if !m.direct {
-			var texts [2]ref
-			text = textBytes(m.appendTexts(texts[:0], from)...)
-		}
-		t.head().count(1, text)
-	})
+	}
+	for i, t := range to[:n] {
+		t.head().count(live[i], text[i])
+	}
 	m.seam.At(copied)
 	return m.publish(x, h, to[:n])
 }
@@ -160,7 +166,7 @@ func (m *sharedTables) publish(x held, h uint64, to []table) error {
 // taken by each Put. Grow takes time proportional to the map's length. An error matches
 // [freehold.ErrOutOfMemory]; the entries are then unchanged. Grow panics if n is negative.
 func (m *Shared[K, V]) Grow(n int) error {
-	m.mustBeOpen("Grow")
+	m.base.MustBeOpen(&sharedKind, "Grow")
 	arg.AtLeast("hashmap.Shared.Grow", "n", n, 0)
 	length := m.Len()
 	if n > (math.MaxInt-length)/int(m.groupBytes/(groupSlots/2)) {

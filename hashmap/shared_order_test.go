@@ -113,7 +113,7 @@ func TestSharedTornValues(t *testing.T) {
 	for name, odd := range map[string]bool{"before the reader comes": true, "while it reads": false} {
 		h := hashOf(&m.hash, &k)
 		x, _ := m.enter(h)
-		at, _ := m.find(x.table, h, &k)
+		at, _ := m.find(x, h, &k)
 		value, version := m.valueIn(at.key), versionOf(at.tags)
 		tear := func() {
 			*version++
@@ -347,8 +347,8 @@ func TestSharedVersionIsOddInAValue(t *testing.T) {
 	h := hashOf(&m.hash, &k)
 	version := func() uint64 {
 		_, e := m.lookUp(h)
-		at, _ := m.find(tableAt(e), h, &k)
-		return *versionOf(at.tags)
+		tags, _ := homeAhead(&m.sharedTables, e, h)
+		return *versionOf(pointer(tags))
 	}
 	before := version()
 	var versions []uint64

@@ -22,7 +22,7 @@ import (
 // While fn runs, the map frees no replaced or deleted string, bytes or large value. So keep fn
 // short: if the parent is at its limit, Puts fail meanwhile.
 func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
-	m.mustBeOpen("View")
+	m.base.MustBeOpen(&sharedKind, "View")
 	if m.values == noText {
 		v, ok := m.Get(k)
 		if ok {
@@ -46,7 +46,7 @@ func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
 // AppendTo appends the value of k to dst if the map has k, and reports whether it has. It allocates
 // nothing if dst has room. It panics unless V is string or []byte.
 func (m *Shared[K, V]) AppendTo(dst []byte, k K) ([]byte, bool) {
-	m.mustBeOpen("AppendTo")
+	m.base.MustBeOpen(&sharedKind, "AppendTo")
 	if m.values != isString && m.values != isBytes {
 		arg.Panicf("hashmap.Shared.AppendTo", "values are neither strings nor bytes: use Get")
 	}

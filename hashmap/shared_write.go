@@ -12,16 +12,16 @@ import (
 // Put sets the value of k. An error matches [freehold.ErrOutOfMemory]; the map is then unchanged. A
 // NaN is never found, so each Put of one adds an entry.
 func (m *Shared[K, V]) Put(k K, v V) error {
-	m.mustBeOpen("Put")
+	m.base.MustBeOpen(&sharedKind, "Put")
 	h := hashOf(&m.hash, &k)
 	for try := 0; ; try++ {
 		x, err := m.enterNew(h)
 		if err != nil {
 			return err
 		}
-		at, found := m.find(x.table, h, &k)
-		ok := found
-		if !found {
+		at, found := m.find(x, h, &k)
+		ok := at.key != nil
+		if !ok {
 			at, ok = x.roomFor(&m.layout, h)
 		}
 		if ok {
@@ -68,7 +68,7 @@ func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {
 
 // change is Update, but does the [freehold.Change] that fn returns.
 func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) freehold.Change) error {
-	m.mustBeOpen(call)
+	m.base.MustBeOpen(&sharedKind, call)
 	h := hashOf(&m.hash, &k)
 	for try := 0; ; try++ {
 		x, err := m.enterNew(h)
@@ -84,8 +84,8 @@ func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) freeho
 // tryChange is change in a locked table, which it unlocks. It reports false if it has replaced the
 // table to make room.
 func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) freehold.Change, again bool) (done bool, err error) {
-	at, found := m.find(x.table, h, k)
-	if !found {
+	at, found := m.find(x, h, k)
+	if at.key == nil {
 		room := false
 		if at, room = x.roomFor(&m.layout, h); !room {
 			return false, m.makeRoom(x, h, again)
@@ -118,14 +118,14 @@ func (m *Shared[K, V]) DeleteIf(k K, cond func(v V) bool) bool {
 
 // delete removes k, unless cond is not nil and returns false.
 func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
-	m.mustBeOpen(call)
+	m.base.MustBeOpen(&sharedKind, call)
 	h := hashOf(&m.hash, &k)
 	x, ok := m.enter(h)
 	if !ok {
 		return false
 	}
 	defer m.leave(x)
-	at, found := m.find(x.table, h, &k)
+	at, found := m.find(x, h, &k)
 	if !found || cond != nil && !cond(m.valueAt(at.key)) {
 		return false
 	}
@@ -135,28 +135,31 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 
 // drop removes the entry in a slot of a locked table.
 func (m *Shared[K, V]) drop(x held, h uint64, at spot) {
+	m.storeByte(tagIn(at.tags, at.slot), 0)
+	if uintptr(at.tags) != x.homeTags {
+		m.unpass(x.table, at, h)
+	}
+	if m.direct {
+		x.head().count(^uintptr(0), 0)
+		return
+	}
 	var room [2]ref
-	texts := room[:0]
-	if !m.direct {
-		texts = m.appendTexts(texts, at.key)
-	}
-	m.remove(x.table, at, h)
+	texts := m.appendTexts(room[:0], at.key)
 	x.head().count(^uintptr(0), -textBytes(texts...))
-	if !m.direct {
-		m.retired.retire(&m.sharedTables, texts...)
-	}
+	m.retired.retire(&m.sharedTables, texts...)
 }
 
-// find returns the slot of k in a locked table.
-func (m *Shared[K, V]) find(t table, h uint64, k *K) (at spot, ok bool) {
-	key, slot, tags := probeLocked(&m.layout, t, h)
+// find returns the slot of k in a locked table. If the table does not have k, at is the free slot of
+// the home that k takes, or has no key if find has not seen one.
+func (m *Shared[K, V]) find(x held, h uint64, k *K) (at spot, ok bool) {
+	key, slot, room := probeLocked(&m.layout, x.homeTags, x.homeKeys, h)
 	switch {
 	case key == absent:
-		return at, false
+		return spot{pointer(room), pointer(x.homeTags), slot}, false
 	case key != further && m.isKey(pointer(key), k):
-		return spot{pointer(key), pointer(tags), slot}, true
+		return spot{pointer(key), pointer(x.homeTags), slot}, true
 	}
-	return t.search(&m.layout, h, func(at spot) bool { return m.isKey(at.key, k) })
+	return x.search(&m.layout, h, func(at spot) bool { return m.isKey(at.key, k) })
 }
 
 // write sets the value of k in a slot of a locked table: k's slot if found is set, or else one that
@@ -190,7 +193,9 @@ func (m *Shared[K, V]) write(x held, h uint64, at spot, found bool, k *K, v *V) 
 			return err
 		}
 	}
-	x.pass(&m.layout, h, x.groupOf(at.tags))
+	if uintptr(at.tags) != x.homeTags {
+		x.pass(&m.layout, h, x.groupOf(at.tags))
+	}
 	raise(version) // W1
 	m.seam.At(raised)
 	if m.keys != noText { // W2

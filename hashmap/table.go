@@ -220,6 +220,11 @@ func (t table) pass(l *layout, h uint64, i uintptr) {
 // entry needed.
 func (c *scheme) remove(t table, at spot, h uint64) {
 	c.storeByte(tagIn(at.tags, at.slot), 0)
+	c.unpass(t, at, h)
+}
+
+// unpass clears the overflow bits that only the removed entry with hash h needed.
+func (c *scheme) unpass(t table, at spot, h uint64) {
 	tag, last := fingerprint(h), t.groupOf(at.tags)
 	for i := t.home(h); i != last; i = t.after(i) {
 		if !c.passes(t, i, tag) {
