@@ -192,7 +192,7 @@ func TestDepotsServeIfThereIsNoMemory(t *testing.T) {
 	m := newMachine(t, pages.Options{}, 2)
 	workIn(1)
 	var live [][]byte
-	for range 8 * 512 { // in full spans
+	for range 32 * classes[class64].blocks { // in full spans
 		live = append(live, m.processors[0].alloc(t, 64))
 	}
 	for _, b := range live[:2*maxBatch+1] {
@@ -213,27 +213,28 @@ func TestDepotsServeIfThereIsNoMemory(t *testing.T) {
 // from one. While few blocks are free, it adds a span instead of borrowing, unless the heap has a
 // limit.
 func TestHomesAdoptAndBorrowSpans(t *testing.T) {
+	blocks := int(classes[class64].blocks)
 	for _, tt := range []struct {
 		limit       int
-		live, spans int // blocks live of home 0; full spans besides
+		live, spans int // quarters of the span whose blocks are live; full spans besides
 		home, added int
 	}{
-		{0, 128, 0, 1, 0}, {0, 256, 0, 1, 0}, // of 512
-		{0, 384, 0, 0, 0}, // borrowed
-		{0, 384, 7, 0, 1}, // 128 blocks are a 32nd
-		{64 << 20, 384, 7, 0, 0},
+		{0, 1, 0, 1, 0}, {0, 2, 0, 1, 0},
+		{0, 3, 0, 0, 0}, // borrowed
+		{0, 3, 7, 0, 1}, // a quarter of one span is a 32nd of eight
+		{64 << 20, 3, 7, 0, 0},
 	} {
 		withHomes(t, 2)
 		p := newMachine(t, pages.Options{MaxBytes: tt.limit}, 1).processors[0]
 		c := &p.m.central[class64]
-		for range tt.live + 512*tt.spans {
-			p.alloc(t, 64)
+		var b []byte
+		for range tt.live*blocks/4 + blocks*tt.spans {
+			b = p.alloc(t, 64)
 		}
-		before := c.spans
-		s := spanPtr(c.partial(0).Head)
+		before, s := c.spans, SpanAt(AddrOf(b))
 		workIn(1)
 		p.m.flush()
-		b := p.alloc(t, 64)
+		b = p.alloc(t, 64)
 		if got := int(s.home); got != tt.home || c.spans-before != tt.added || (SpanAt(AddrOf(b)) == s) != (tt.added == 0) {
 			t.Errorf("%+v: home %d, %d spans added", tt, got, c.spans-before)
 		}
@@ -243,18 +244,19 @@ func TestHomesAdoptAndBorrowSpans(t *testing.T) {
 // A home adopts or borrows the last span on the list of another home, not its first, which is
 // nearly full.
 func TestHomesTakeTheLastSpan(t *testing.T) {
+	blocks := int(classes[class64].blocks)
 	for _, tt := range []struct {
-		out     int // blocks out of the last span, of 512
+		out     int // blocks out of the last span
 		adopted bool
-	}{{256, true}, {257, false}} {
+	}{{blocks / 2, true}, {blocks/2 + 1, false}} {
 		m := newHomes(t, 2).m
 		h, c := &m.Heap, &m.central[class64]
 		m.depot(class64, 0)
 		m.depot(class64, 1)
 		var spans [2]*Span // the last of the list first
-		var taken [512 + 256]Entry
+		taken := make([]Entry, 2*blocks)
 		carved := 0
-		for i, out := range []int{tt.out, 500} {
+		for i, out := range []int{tt.out, blocks - 1} {
 			if err := c.grow(h, 0); err != nil {
 				t.Fatal(err)
 			}
