@@ -50,6 +50,12 @@ func (h *Heap) mustBeOpen(call string) {
 	}
 }
 
+// Pages returns the heap of pages. It panics as mustBeOpen does.
+func (h *Heap) Pages(call string) *pages.Heap {
+	h.mustBeOpen(call)
+	return &h.pages
+}
+
 func freedTwice(call string, addr uintptr) {
 	arg.Panicf(call, "the block at %#x was freed by two goroutines at once; found when it was allocated again", addr)
 }

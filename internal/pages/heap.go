@@ -94,6 +94,7 @@ type Heap struct {
 	releases   uint8   // counts freed runs, modulo 256, for WakeAgain
 	unmapped   List    // runs that are inaccessible since the system refused to map them
 	watermark  uintptr // bytes: see growth.go
+	placement  placement
 	passed     atomic.Bool
 	oversize   oversize
 }

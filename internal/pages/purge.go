@@ -173,6 +173,7 @@ func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 		return 0, 0, nil
 	}
 	if vm.Renew(low, high-low) == nil {
+		_ = p.placement.apply(low, high-low) // best effort
 		if p.HugePages {
 			vm.Advise(low, high-low, vm.HugePages) // best effort
 		}

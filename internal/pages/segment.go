@@ -79,6 +79,10 @@ func (p *Heap) openSegment(size uintptr, take func(size uintptr) (uintptr, error
 			return 0, err
 		}
 	}
+	if err := p.placement.apply(addr, size); err != nil {
+		Addresses.give(addr, size)
+		return 0, err
+	}
 	if p.HugePages {
 		vm.Advise(addr, size, vm.HugePages) // best effort
 	}

@@ -30,12 +30,13 @@ const (
 	OpProtect
 	OpHide // in CommitSecret; an OpCommit and an OpLock follow if it fails
 	OpLock
-	NumOps = int(iota)
+	OpPlace // for AllowedNodes too
+	NumOps  = int(iota)
 )
 
 var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
 	"name", "extend file", "map file", "unmap file", "sync", "sync file", "fence",
-	"protect", "hide", "lock"}
+	"protect", "hide", "lock", "place"}
 
 func (op Op) String() string { return opNames[op] }
 

@@ -1,0 +1,35 @@
+// Placement: the NUMA nodes of a heap's pages. Metadata and guarded blocks have no placement.
+
+package pages
+
+import "github.com/freehold-go/freehold/internal/vm"
+
+type placement struct {
+	policy vm.NodePolicy
+	nodes  vm.Nodes
+}
+
+// apply sets the policy of a range that has the system's default.
+func (p *placement) apply(addr, size uintptr) error {
+	if p.policy == vm.LocalNode {
+		return nil
+	}
+	return vm.Place(addr, size, p.policy, &p.nodes)
+}
+
+// Place sets the placement of the heap's segments, those that it has and those to come. On an error
+// no segment has the new one, if the system allows that.
+func (p *Heap) Place(policy vm.NodePolicy, nodes vm.Nodes) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, s := range p.segments {
+		if err := vm.Place(s.Base, s.Size, policy, &nodes); err != nil {
+			for _, s := range p.segments[:i] {
+				_ = vm.Place(s.Base, s.Size, p.placement.policy, &p.placement.nodes)
+			}
+			return err
+		}
+	}
+	p.placement = placement{policy, nodes}
+	return nil
+}
