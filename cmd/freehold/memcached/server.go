@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -440,5 +441,9 @@ func (d *deadlined) writeInTime(p []byte) (int, error) {
 		}
 		d.mu.Unlock()
 	}
-	return d.Conn.Write(p)
+	n, err := d.Conn.Write(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) && !d.isClosing() {
+		d.cut() // the session's reason to end
+	}
+	return n, err
 }

@@ -185,6 +185,10 @@ func TestSlowReaders(t *testing.T) {
 		if !ended(stuck) {
 			t.Error("a reader that takes no reply is still connected after twice the time")
 		}
+		synctest.Wait()
+		if total, _, _, _ := s.totals(); total[slowKicks] != 1 || total[idleKicks] != 0 {
+			t.Errorf("it was counted as %d slow and %d idle", total[slowKicks], total[idleKicks])
+		}
 		slow.Close()
 	})
 }

@@ -190,11 +190,7 @@ func (s *session) watch() {
 	left, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		err := s.writeLines(left)
-		switch {
-		case !isConn:
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			d.cut()
-		default:
+		if isConn {
 			d.SetReadDeadline(past) // ends the reads below
 		}
 		done <- err
