@@ -1,8 +1,8 @@
 // Disk: Options.Disk, the store that the tiers of all shards share, and its index between a clean
 // stop and the next start.
 //
-//	version 4 B | format's length 4 B, format | seed 3 * 8 B | highest version 8 B | extra bytes 4 B
-//	| shards 4 B | parts 4 B | for each part of each shard: slots' number 8 B, slots
+//	version 4 B | format's length 4 B, format | seed 3 * 8 B | highest version 8 B | newest place 4 B
+//	| extra bytes 4 B | shards 4 B | parts 4 B | for each part of each shard: slots' number 8 B, slots
 //
 // Numbers are little-endian. The store verifies a checksum of all this. A slot has 27 bits of its
 // key's hash, and the numbers of its part and shard have the others that are known. So a cache with
@@ -55,7 +55,8 @@ type Disk struct {
 	// One cache at a time may use it.
 	Dir string
 
-	// MaxBytes is the size of the file, from 8 MiB to 256 GiB. New allocates it on disk.
+	// MaxBytes bounds the size of the file, from 8 MiB to 256 GiB. New allocates it on disk. The
+	// file has a header of 4 KiB and then whole MiB, so 8 MiB have room for 7 MiB of entries.
 	MaxBytes int64
 
 	// MinValue is the size of the smallest value that is written to disk, in bytes. A small entry
@@ -76,7 +77,7 @@ type DiskStats struct {
 	WrittenBytes uint64 // to the file, with those that were written again to keep them
 	Rejected     uint64 // entries that were evicted from memory, and not written; see the guide
 	Evicted      uint64 // entries dropped from the disk for room, or since the index has no memory
-	Errors       uint64 // entries lost by a failed read or damaged bytes
+	Errors       uint64 // entries lost by a failed read, damaged bytes, or a disk that is off
 
 	Off error // why the disk is not used any more, or nil
 }
@@ -94,6 +95,9 @@ func (d *Disk) check(o *Options) {
 	}
 	if o.Collect {
 		arg.Panicf(call, "Options.Disk together with Collect: only Close writes the index")
+	}
+	if o.KeepAll {
+		arg.Panicf(call, "Options.Disk together with KeepAll, which evicts nothing")
 	}
 }
 
@@ -148,7 +152,7 @@ func (c *Cache) closeDisk() {
 }
 
 const (
-	diskFormat  = 1 // of the index
+	diskFormat  = 2 // of the index
 	bufferShare = 8 // of the bound: buffers take one part more
 )
 
@@ -163,6 +167,7 @@ func (c *Cache) saveDisk(w io.Writer) error {
 		put8(n)
 	}
 	put8(c.highestVersion())
+	put4(int(c.disk.Newest()))
 	first := c.shards[0].tier
 	put4(first.extraBytes())
 	put4(len(c.shards))
@@ -219,13 +224,16 @@ func (c *Cache) loadDisk(r io.Reader) error {
 		return fmt.Errorf("%w: another Options.Format", errOtherDisk)
 	}
 	c.seed = hash.SeedOf([3]uint64{get(8), get(8), get(8)})
-	highest := get(8)
+	highest, newest := get(8), disk.Place(get(4))
 	first := c.shards[0].tier
 	extra, shards, parts := get(4), get(4), get(4)
 	if err != nil || extra != uint64(first.extraBytes()) || shards < uint64(len(c.shards)) || parts < uint64(len(first.parts)) {
 		return fmt.Errorf("%w: %d shards of %d parts", errOtherDisk, shards, parts)
 	}
 	c.raise(highest)
+	for i := range c.shards {
+		c.shards[i].tier.newest = newest
+	}
 	for shard := range shards {
 		for part := range parts {
 			for range get(8) {
@@ -248,7 +256,6 @@ func (t *tier) loadSlot(h uint64, w diskSlot) {
 		t.evicted++
 		return
 	}
-	t.newest = max(t.newest, w.place())
 	t.insert(h, w)
 }
 

@@ -224,13 +224,14 @@ func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error,
 }
 
 // isDue reports whether an entry has reached Options.RefreshAfter. If so, the caller must load it:
-// for the next retrySeconds, isDue is false for all other callers. They need no lock for this.
+// for the next retrySeconds, isDue is false for all other callers. They need no lock for this. An
+// entry that had no room in memory is read on disk again, and stays due.
 func (c *Cache) isDue(h uint64, key []byte) bool {
 	if c.options.RefreshAfter == 0 {
 		return false
 	}
 	s := c.shardOf(h)
-	r := s.find(h, key)
+	r := c.orFetch(s, s.find(h, key), h, key, false)
 	defer s.unpin(r)
 	if !r.isLive(&c.clock) {
 		return false

@@ -424,12 +424,17 @@ func (s *shard) shrinkIndex(most int, why Reason) bool {
 			s.dropItem(slot(*w).place(), why)
 		})
 	})
-	if n := s.index.Unused(); n > 0 {
+	s.cut(&s.index)
+	return int(before-s.index.Buckets()) == most
+}
+
+// cut returns the unused chunks of an index to the parent.
+func (s *shard) cut(ix *cuckoo.Index) {
+	if n := ix.Unused(); n > 0 {
 		s.c.readers.Wait() // readers that search the removed buckets
-		s.index.Cut(s.c.base.Parent)
+		ix.Cut(s.c.base.Parent)
 		s.used -= n * s.c.segmentBytes
 	}
-	return int(before-s.index.Buckets()) == most
 }
 
 // hasKept reports whether the shard may have kept entries.

@@ -70,7 +70,7 @@ func (s *shard) sweepExpired(now uint32) {
 
 // compact empties a part of the segments while more than half of the items' bytes are garbage. Then
 // it returns a part of the spare segments beyond the reserve to the parent, and the memory of an
-// index that is nearly empty. It reports whether work is left.
+// index, or of a part of the disk's, that is nearly empty. It reports whether work is left.
 func (s *shard) compact() (more bool) {
 	for range s.segs.count()/emptyShare + 1 {
 		v := s.victims()
@@ -100,5 +100,6 @@ func (s *shard) compact() (more bool) {
 			s.pause()
 		}
 	}
+	s.tier.compact()
 	return more
 }

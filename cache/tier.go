@@ -87,7 +87,7 @@ type tier struct {
 	store  *disk.Store
 	shape  shape          // of images: see diskCopy
 	parts  []cuckoo.Index // a power of two, by the bits of a hash above the tag
-	newest disk.Place     // of the last record
+	newest disk.Place     // of the last record, or disk.Store.Newest of the last clean stop
 	wants  *cuckoo.Index  // the part that found no memory for a chunk; nil if none did
 
 	hits, written, rejected, evicted, errors uint64
@@ -253,13 +253,34 @@ func (t *tier) shrink(limit int) {
 		if ix.Chunks() <= 1 {
 			return
 		}
-		before := ix.Chunks()
 		for ix.Unused() == 0 {
 			t.evicted += uint64(len(ix.Merge()))
 		}
-		s.c.readers.Wait() // readers that search the removed buckets
-		ix.Cut(s.c.base.Parent)
-		s.used -= (before - ix.Chunks()) * s.c.segmentBytes
+		s.cut(ix)
+	}
+}
+
+// compact returns chunks of parts of the index that are nearly empty. It empties the index first if
+// the store is off. The first chunk of each part stays.
+func (t *tier) compact() {
+	if t == nil {
+		return
+	}
+	if t.store.IsOff() {
+		t.errors += uint64(t.len())
+		t.clear()
+	}
+	for i := range t.parts {
+		ix := &t.parts[i]
+		for ix.Len() < int(ix.Buckets())*cuckoo.Slots/sparseShare {
+			before := ix.Buckets()
+			ix.Shrink(sweepBuckets, func(gone []uint64) { t.evicted += uint64(len(gone)) })
+			t.s.cut(ix)
+			if before-ix.Buckets() < sweepBuckets {
+				break
+			}
+			t.s.pause()
+		}
 	}
 }
 
@@ -359,6 +380,9 @@ func (t *tier) write(it *item, w slot, h uint64) bool {
 	at, ok := t.store.Append(&r)
 	if !ok {
 		t.rejected++
+		if t.store.IsOff() && t.len() > 0 {
+			t.s.wake() // to empty the index
+		}
 		return false
 	}
 	t.newest = at

@@ -1,18 +1,21 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/disk"
 	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/panics"
 )
@@ -402,6 +405,131 @@ func TestIndexOnDisk(t *testing.T) {
 	c.check()
 }
 
+// TestSweepOfIndex: a sweep returns the memory of an index that is nearly empty, or whose disk is
+// off.
+func TestSweepOfIndex(t *testing.T) {
+	for name, empty := range map[string]func(c *Cache){
+		"cleared": (*Cache).Clear,
+		"off": func(c *Cache) {
+			must(0, os.Truncate(filepath.Join(c.options.Disk.Dir, "freehold.disk"), 0))
+			for n := 0; c.Stats().Disk.Off == nil; n++ {
+				c.Peek(fmt.Append(nil, "key ", n%16_000), func(Entry) {})
+			}
+			must(0, c.Set([]byte("key"), nil))
+			c.toDisk()
+			if !c.shards[0].woken {
+				t.Error("no sweep is to come")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := onDisk(t, Options{Disk: &Disk{MaxBytes: 32 << 20}})
+			c.fake()
+			for n := range 16_000 {
+				if must(0, c.Set(fmt.Append(nil, "key ", n), make([]byte, 200))); n%100 == 0 {
+					c.toDisk()
+				}
+			}
+			before := c.Stats()
+			empty(c)
+			c.sweep()
+			st := c.Stats()
+			if least := len(c.shards[0].tier.parts) * c.segmentBytes; st.Disk.Items != 0 || st.Disk.IndexBytes != least || before.Disk.IndexBytes < 4*least {
+				t.Errorf("%+v, before %+v", st.Disk, before.Disk)
+			}
+			if lost := st.Disk.Errors - before.Disk.Errors; name == "off" && lost != uint64(before.Disk.Items) {
+				t.Errorf("%d entries of %d are counted as lost", lost, before.Disk.Items)
+			}
+			c.check()
+		})
+	}
+}
+
+// TestRefreshOnDisk: an entry that memory has no room for is loaded again when it is due.
+func TestRefreshOnDisk(t *testing.T) {
+	c := onDisk(t, Options{RefreshAfter: 10 * time.Second})
+	clock := c.fake()
+	old := strings.Repeat("old ", 25_000)
+	must(0, c.Set([]byte("key"), []byte(old)))
+	c.toDisk()
+	for _, want := range []string{old, old, old, "new"} {
+		got := must(c.GetOrLoad(t.Context(), nil, []byte("key"), func(context.Context) (Entry, error) {
+			if clock.now < 10*time.Second {
+				t.Error("it is loaded too early")
+			}
+			return Entry{Value: []byte("new")}, nil
+		}))
+		c.refreshes.wait()
+		if string(got) != want {
+			t.Errorf("%.10q, want %.10q", got, want)
+		}
+		clock.now += 6 * time.Second
+	}
+}
+
+// TestOfOnDisk: a typed cache finds its values on disk, also after a restart.
+func TestOfOnDisk(t *testing.T) {
+	type page struct{ N, Version [50]int }
+	o := OfOptions[string, page]{Options: Options{MaxBytes: MinBytes, Disk: &Disk{Dir: t.TempDir(), MaxBytes: 8 << 20}}}
+	for run := range 2 {
+		c := newOf(t, &o)
+		for n := range 100 {
+			key, old, want := fmt.Sprint("page ", n), page{}, page{}
+			for i := range want.N {
+				old.N[i], want.N[i], want.Version[i] = n, n, 1
+			}
+			if v, ok := c.Get(key); ok != (run == 1) || ok && v != want {
+				t.Errorf("run %d: %q has %+v", run, key, v)
+			}
+			must(0, c.Set(key, old))
+			c.toDisk()
+			if _, err := c.Update(key, func(e *EntryOf[page], found bool) Change {
+				if !found || e.Value != old {
+					t.Errorf("Update of %q finds %t, %+v", key, found, e)
+				}
+				e.Value = want
+				return Store
+			}); err != nil {
+				t.Error(err)
+			}
+			c.toDisk()
+			if v, ok := c.Get(key); !ok || v != want {
+				t.Errorf("%q has %+v", key, v)
+			}
+		}
+		c.toDisk()
+		c.Close()
+	}
+}
+
+// TestAgeAfterRestart: an index that has no memory drops the oldest records also after a restart.
+func TestAgeAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Disk: &Disk{Dir: dir}}
+	c := onDisk(t, o)
+	tr := c.shards[0].tier
+	for n, last := 0, disk.Place(0); tr.newest >= last; n++ { // until the second lap
+		last = tr.newest
+		must(0, c.Set(fmt.Append(nil, "key ", n), make([]byte, 10_000)))
+		c.toDisk()
+		c.awaitWriter()
+	}
+	c.Close()
+	c = onDisk(t, o)
+	tr = c.shards[0].tier
+	var all []diskSlot
+	tr.each(&tr.parts[0], func(_ uint64, w diskSlot) bool { all = append(all, w); return true })
+	slices.SortFunc(all, func(a, b diskSlot) int {
+		return cmp.Or(cmp.Compare(tr.store.Life(a.place()), tr.store.Life(b.place())), cmp.Compare(a.place(), b.place()))
+	})
+	if len(all) < 100 {
+		t.Fatalf("%d records", len(all))
+	}
+	if !slices.IsSortedFunc(all, func(a, b diskSlot) int { return cmp.Compare(tr.newest-b.place(), tr.newest-a.place()) }) {
+		t.Errorf("newest is %d", tr.newest)
+	}
+}
+
 // TestRestartOnDisk: the entries on disk are there after Close and New, with their versions, if the
 // options fit. After a crash they are not.
 func TestRestartOnDisk(t *testing.T) {
@@ -544,6 +672,7 @@ func TestBadDiskOptions(t *testing.T) {
 		"Disk.MaxBytes 8388607":           {Disk: &Disk{Dir: "x", MaxBytes: 8<<20 - 1}},
 		"Disk.MinValue -1":                {Disk: &Disk{Dir: "x", MaxBytes: 8 << 20, MinValue: -1}},
 		"Options.Disk together with Coll": {Disk: &Disk{Dir: "x", MaxBytes: 8 << 20}, Collect: true},
+		"Options.Disk together with Keep": {Disk: &Disk{Dir: "x", MaxBytes: 8 << 20}, KeepAll: true},
 	} {
 		o.MaxBytes = MinBytes
 		panics.Want(t, "freehold: cache.New: Options."+strings.TrimPrefix(want, "Options.")+"...", func() { New(freehold.Pages(), &o) })

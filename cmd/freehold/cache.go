@@ -137,9 +137,13 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	stop := saved.every(c.SnapshotEvery)
 	err = c.serve(ctx, log, server, listeners)
 	stop()
-	err = errors.Join(err, saved.save())
+	failed := saved.save()
+	if c.Disk != "" && (c.Snapshot == "" || failed != nil) && !server.FlushDue().IsZero() {
+		items.Clear() // only a snapshot keeps the time
+		log.Print("the items on disk are dropped, since a flush_all was to come")
+	}
 	log.Print("stopped")
-	return err
+	return errors.Join(err, failed)
 }
 
 // check sets the default of Buffers, and returns an error for flags that make no sense.

@@ -221,6 +221,42 @@ func TestCacheDisk(t *testing.T) {
 	}
 }
 
+// Items on disk do not outlive a flush_all that was to come, whether a snapshot keeps its time or
+// there is none.
+func TestCacheDiskFlush(t *testing.T) {
+	for _, test := range []struct {
+		snapshot bool
+		passed   bool // while the server does not run
+		left     bool
+	}{{snapshot: false}, {snapshot: true, left: true}, {snapshot: true, passed: true}} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			args := []string{"-m", "256KiB", "--max-item", "64KiB", "--disk", t.TempDir(), "--disk-size", "8MiB"}
+			file := filepath.Join(t.TempDir(), "snapshot")
+			if test.snapshot {
+				args = append(args, "--snapshot", file)
+			}
+			address, process := startCache(t, args...)
+			var sets, gets strings.Builder
+			for i := range 100 {
+				fmt.Fprintf(&sets, "set key%d 0 0 10000\r\n%010000d\r\n", i, i)
+				fmt.Fprintf(&gets, "mg key%d\r\n", i)
+			}
+			say(t, dial(t, "tcp", address), sets.String()+"flush_all 100000\r\n")
+			filetest.Must(t, process.Signal(syscall.SIGTERM))
+			process.Wait()
+			if test.passed { // the file ends in the time
+				b := freehold.Must(os.ReadFile(file))
+				clear(b[len(b)-8:])
+				filetest.Must(t, os.WriteFile(file, b, 0o600))
+			}
+			address, _ = startCache(t, args...)
+			if got := strings.Contains(say(t, dial(t, "tcp", address), gets.String()), "HD"); got != test.left {
+				t.Errorf("items are left: %t", got)
+			}
+		})
+	}
+}
+
 // A snapshot has what clients were promised: a flush_all with a delay, marks of stale items and of
 // those that a client has won. Only its owner may read it, whatever the mode of an older one.
 func TestCacheSnapshotOfPromises(t *testing.T) {

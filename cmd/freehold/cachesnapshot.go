@@ -104,6 +104,9 @@ func (s *snapshots) begin() error {
 		return err
 	}
 	due, isDue := flushOf(f)
+	if isDue {
+		s.server.FlushAt(due) // items may be on disk, even if the rest of the file is damaged
+	}
 	if isDue && !due.After(time.Now()) {
 		f.Close()
 		return fmt.Errorf("flush_all was due at %v", due)
@@ -112,9 +115,6 @@ func (s *snapshots) begin() error {
 	if err != nil {
 		f.Close()
 		return &os.PathError{Op: "restore", Path: s.path, Err: err}
-	}
-	if isDue {
-		s.server.FlushAt(due)
 	}
 	s.server.Loading(true)
 	began, path := time.Now(), s.path

@@ -514,7 +514,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"a foreign file", func(t *testing.T, path string, _ *Options) {
 			filetest.Must(t, os.WriteFile(path, foreign, 0o600))
-		}, `it is not the file of a disk tier: it begins with "somebody's notes"`},
+		}, `it is not the file of a disk tier, or its header is damaged: it begins with "somebody's notes"; remove it`},
 		{"a symbolic link", func(t *testing.T, path string, o *Options) {
 			if err := os.Symlink(filepath.Join(o.Dir, "target"), path); err != nil {
 				t.Skip(err)
@@ -561,6 +561,65 @@ func TestOpenRefuses(t *testing.T) {
 				t.Error("the file is changed")
 			}
 		})
+	}
+}
+
+// TestDamagedHeader: Open refuses a file whose first bytes are not the tier's, and leaves it as it
+// is. A file that begins as the tier's does is the tier's: if the rest of the header is damaged, or
+// the file ends anywhere, Open begins empty, says so, and writes the header again.
+func TestDamagedHeader(t *testing.T) {
+	var log bytes.Buffer
+	o := small(t, 16)
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	x, _ := open(t, o)
+	next := x.fill(t, 0, 4, 500)
+	filetest.Must(t, x.s.Close(x.save))
+	path := filepath.Join(o.Dir, fileName)
+	index, file := freehold.Must(os.ReadFile(path+".index")), freehold.Must(os.ReadFile(path))
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for at := 0; at < len(file); at += step {
+		for _, cut := range []bool{false, true} {
+			damaged := bytes.Clone(file)
+			if cut {
+				damaged = damaged[:at]
+			} else {
+				damaged[at] ^= 1
+			}
+			log.Reset()
+			filetest.Must(t, os.WriteFile(path, damaged, 0o600), os.WriteFile(path+".index", index, 0o600))
+			y := newIndex()
+			o.Owner, o.Load = y, y.load
+			s, warm, err := Open(o)
+			if isRefused := !cut && at < len(headerText); isRefused != (err != nil) {
+				t.Fatalf("byte %d, cut %t: %v", at, cut, err)
+			} else if isRefused {
+				if got := freehold.Must(os.ReadFile(path)); !bytes.Equal(got, damaged) || !strings.Contains(err.Error(), "header is damaged") {
+					t.Errorf("byte %d: %v; unchanged: %t", at, err, bytes.Equal(got, damaged))
+				}
+				continue
+			}
+			y.s = s
+			if want := !cut && at >= headerBytes; warm != want {
+				t.Errorf("byte %d, cut %t: warm %t", at, cut, warm)
+			}
+			if want := at < headerBytes && !(cut && at == 0); (log.Len() > 0) != want {
+				t.Errorf("byte %d, cut %t: the log has %q", at, cut, log.String())
+			}
+			if got := freehold.Must(os.ReadFile(path)); len(got) != len(file) || !bytes.Equal(got[:headerBytes], file[:headerBytes]) {
+				t.Errorf("byte %d, cut %t: the file has %d bytes", at, cut, len(got))
+			}
+			hits, errs := y.check(t, next)
+			if warm && hits < next-1 || !warm && hits+len(errs) > 0 {
+				t.Errorf("byte %d, cut %t: %d hits of %d, %v", at, cut, hits, next, errs)
+			}
+			filetest.Must(t, s.Close(nil))
+		}
+		if at > headerBytes {
+			at += 199 * step
+		}
 	}
 }
 

@@ -6,9 +6,11 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,8 +27,9 @@ const (
 	lockPause = lockWait / 100
 )
 
-// openFile opens, locks and allocates the file of dir. fresh says that it had another size.
-func openFile(dir string, size int64, sleep func(time.Duration)) (f *os.File, fresh bool, err error) {
+// openFile opens, locks and allocates the file of dir. fresh says that its regions are of no store:
+// it had another size, or a damaged header, which is then logged and written again.
+func openFile(dir string, size int64, sleep func(time.Duration), logger *slog.Logger) (f *os.File, fresh bool, err error) {
 	path := filepath.Join(dir, fileName)
 	// A symbolic link might lead to another user's file, and opening a pipe waits.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -35,7 +38,7 @@ func openFile(dir string, size int64, sleep func(time.Duration)) (f *os.File, fr
 	if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, false, err
 	}
-	if fresh, err = prepare(f, size, sleep); err != nil {
+	if fresh, err = prepare(f, size, sleep, logger); err != nil {
 		f.Close()
 		if err == filelock.ErrInUse {
 			err = errors.New("another cache has it open")
@@ -50,7 +53,7 @@ func openFile(dir string, size int64, sleep func(time.Duration)) (f *os.File, fr
 }
 
 // prepare locks f, checks that it is a store's or empty, and gives it its size.
-func prepare(f *os.File, size int64, sleep func(time.Duration)) (fresh bool, err error) {
+func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Logger) (fresh bool, err error) {
 	if err := lock(f, sleep); err != nil {
 		return false, err
 	}
@@ -58,9 +61,20 @@ func prepare(f *os.File, size int64, sleep func(time.Duration)) (fresh bool, err
 	if err != nil {
 		return false, err
 	}
-	header := make([]byte, headerBytes)
+	header, got := make([]byte, headerBytes), make([]byte, headerBytes)
 	copy(header, headerText)
-	if info.Size() == 0 {
+	n, err := f.ReadAt(got, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	switch got = got[:n]; {
+	case bytes.Equal(got, header):
+	case bytes.HasPrefix(got, []byte(headerText)), bytes.HasPrefix(header, got): // it is a store's
+		if n > 0 && logger != nil {
+			logger.LogAttrs(context.Background(), slog.LevelWarn, "freehold: a disk tier with a damaged header begins empty",
+				slog.String("file", f.Name()))
+		}
+		fresh = true
 		// The header is on disk before the file grows: a file with other bytes is not a store's.
 		if _, err := f.WriteAt(header, 0); err != nil {
 			return false, errors.Join(err, f.Truncate(0))
@@ -68,23 +82,17 @@ func prepare(f *os.File, size int64, sleep func(time.Duration)) (fresh bool, err
 		if err := errors.Join(vm.SyncFile(f), filelock.SyncEntry(f)); err != nil {
 			return false, err
 		}
-	} else {
-		got := make([]byte, headerBytes)
-		if n, err := f.ReadAt(got, 0); err != nil && !errors.Is(err, io.EOF) {
-			return false, err
-		} else if got = got[:n]; !bytes.Equal(got, header) {
-			return false, fmt.Errorf("it is not the file of a disk tier: it begins with %.21q", got)
-		}
+	default:
+		return false, fmt.Errorf("it is not the file of a disk tier, or its header is damaged: it begins with %.21q; remove it, or use another directory", got)
 	}
-	if fresh = info.Size() != size; fresh {
-		if info.Size() > size {
-			err = f.Truncate(size)
-		}
+	err = nil
+	if info.Size() > size {
+		err = f.Truncate(size)
 	}
 	if err == nil {
 		err = vm.AllocateFile(f, headerBytes, size)
 	}
-	return fresh, err
+	return fresh || info.Size() != size, err
 }
 
 // lock locks f. If f is locked, it waits up to lockWait: the kernel ends the reads by io_uring of a

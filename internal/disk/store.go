@@ -65,8 +65,8 @@ type Options struct {
 	// clean stop and the next start, freehold.disk.index.
 	Dir string
 
-	// MaxBytes bounds the file's size. The store uses whole regions of 1 MiB. Disk space for the
-	// whole file is allocated by Open.
+	// MaxBytes bounds the file's size. The store uses whole regions of 1 MiB after a header of
+	// 4 KiB: 8 MiB have 7 regions. Disk space for the whole file is allocated by Open.
 	MaxBytes int64
 
 	// Parent provides the memory for the regions that are written and the records that are read. It
@@ -85,7 +85,8 @@ type Options struct {
 	// owner must then forget all that it has loaded.
 	Load func(r io.Reader) error
 
-	// Logger gets one line, an error, if the store turns itself off. nil means none.
+	// Logger gets one line, an error, if the store turns itself off, and a warning if Open replaces
+	// a damaged header. nil means none.
 	Logger *slog.Logger
 
 	region  int                 // bytes, for tests; 0 means regionBytes
@@ -224,7 +225,7 @@ func Open(o Options) (s *Store, warm bool, err error) {
 			s, err = nil, fmt.Errorf("freehold: disk tier: %w", err)
 		}
 	}()
-	file, fresh, err := openFile(o.Dir, g.offset(g.regions), o.sleep)
+	file, fresh, err := openFile(o.Dir, g.offset(g.regions), o.sleep, o.Logger)
 	if err != nil {
 		return s, false, err
 	}
@@ -359,6 +360,11 @@ func (s *Store) turnOff(op string, err error) {
 		s.logger.LogAttrs(context.Background(), slog.LevelError, "freehold: disk tier off",
 			slog.String("file", s.file.Name()), slog.Any("error", err))
 	}
+}
+
+// Newest returns a place such that records at the places after it are older than all others.
+func (s *Store) Newest() Place {
+	return s.place(s.opened.Load(), s.region) - 1
 }
 
 // IsOff reports whether the store has turned itself off.
