@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"context"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,12 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	c.base.MustBeOpen(&kind, "Get")
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
-	r := c.countRead(s, c.orFetch(s, s.find(h, key), h, key, true))
+	return c.appendRead(s, c.orFetch(s, s.find(h, key), h, key, true), dst)
+}
+
+// appendRead counts a read, and appends the value of r to dst.
+func (c *Cache) appendRead(s *shard, r pinned, dst []byte) ([]byte, bool) {
+	r = c.countRead(s, r)
 	if r.it == nil {
 		return dst, false
 	}
@@ -32,6 +38,26 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	r.markRead(c.accessTime())
 	s.unpin(r)
 	return dst, true
+}
+
+// GetContext is Get that does not wait longer for Options.Disk than ctx allows. If ctx is done while
+// the entry may be on disk only, GetContext returns the error of ctx, and counts no read. It finds
+// an entry in memory even if ctx is done.
+//
+// A ctx that can be done costs a goroutine for each read of the disk. The read goes on after
+// GetContext has returned, and Close waits for it. OnEvict may be called there.
+func (c *Cache) GetContext(ctx context.Context, dst, key []byte) (_ []byte, found bool, err error) {
+	c.base.MustBeOpen(&kind, "GetContext")
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	r := s.find(h, key)
+	if r.it == nil && c.disk != nil {
+		if r, err = s.fetchContext(ctx, h, key); err != nil {
+			return dst, false, err
+		}
+	}
+	dst, found = c.appendRead(s, r, dst)
+	return dst, found, nil
 }
 
 // View calls f with the entry of key, if there is one, and reports whether there is. The value is

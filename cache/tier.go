@@ -29,6 +29,8 @@
 package cache
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -561,6 +563,34 @@ func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 			}
 			return r
 		}
+	}
+}
+
+// fetchContext is fetch that returns the error of ctx if that is done before the disk has answered.
+func (s *shard) fetchContext(ctx context.Context, h uint64, key []byte) (pinned, error) {
+	if _, n := s.tier.slots(h); n == 0 || ctx.Done() == nil {
+		return s.fetch(h, key, true), nil
+	}
+	if err := ctx.Err(); err != nil {
+		return pinned{}, err
+	}
+	key = bytes.Clone(key)
+	found := make(chan pinned)
+	_, end := s.c.refreshes.begin(ctx)
+	go func() {
+		defer end()
+		r := s.fetch(h, key, true)
+		select {
+		case found <- r:
+		case <-ctx.Done():
+			s.unpin(r)
+		}
+	}()
+	select {
+	case r := <-found:
+		return r, nil
+	case <-ctx.Done():
+		return pinned{}, ctx.Err()
 	}
 }
 

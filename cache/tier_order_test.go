@@ -131,6 +131,25 @@ func TestReadOfDiskAgainstWriters(t *testing.T) {
 	}
 }
 
+// TestGetContextLeaves: a call whose ctx is done returns while its read of the disk goes on. Close
+// waits for the read, which leaves nothing pinned.
+func TestGetContextLeaves(t *testing.T) {
+	c := onDisk(t, Options{})
+	must(0, c.Set([]byte("key"), []byte("value")))
+	c.toDisk()
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := make(chan struct{})
+	c.seam.Once(diskRead, 1, func() { cancel(); <-answers })
+	if got, ok, err := c.GetContext(ctx, nil, []byte("key")); ok || len(got) > 0 || err != context.Canceled {
+		t.Errorf("%q, %t, %v", got, ok, err)
+	}
+	close(answers)
+	c.refreshes.wait()
+	get(t, c, "key", "value")
+	c.check()
+	c.Close()
+}
+
 // TestMissAgainstPromotion: a reader that has searched the memory before an entry comes there, and
 // searches the disk after it is forgotten there, searches again.
 func TestMissAgainstPromotion(t *testing.T) {

@@ -467,6 +467,41 @@ func TestRefreshOnDisk(t *testing.T) {
 	}
 }
 
+// TestGetContext: a ctx that is done ends a read of the disk, and no read of memory.
+func TestGetContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := onDisk(t, Options{})
+	for _, key := range []string{"memory", "disk", "both"} {
+		must(0, c.Set([]byte(key), []byte("value")))
+	}
+	c.toDisk()
+	must(0, c.Set([]byte("memory"), []byte("value")))
+	for _, done := range []bool{false, true} {
+		for key, want := range map[string]struct {
+			value string
+			err   error
+		}{"memory": {"value", nil}, "both": {"value", nil}, "disk": {"", context.Canceled}, "none": {"", nil}} {
+			if key == "disk" && !done {
+				continue
+			}
+			before := c.Stats()
+			got, ok, err := c.GetContext(ctx, []byte("x"), []byte(key))
+			if string(got) != "x"+want.value || ok != (want.value != "") || err != want.err {
+				t.Errorf("done %t: %q has %q, %t, %v", done, key, got, ok, err)
+			}
+			if st := c.Stats(); err != nil && (st.Hits != before.Hits || st.Misses != before.Misses) {
+				t.Errorf("%+v, before %+v", st, before)
+			}
+		}
+		cancel()
+	}
+	if got, ok, err := c.GetContext(context.Background(), nil, []byte("disk")); string(got) != "value" || !ok || err != nil {
+		t.Errorf("%q, %t, %v", got, ok, err)
+	}
+	c.check()
+}
+
 // TestOfOnDisk: a typed cache finds its values on disk, also after a restart.
 func TestOfOnDisk(t *testing.T) {
 	type page struct{ N, Version [50]int }
