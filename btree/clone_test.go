@@ -2,6 +2,7 @@ package btree
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -85,8 +86,22 @@ func TestCloneDeletesWithoutMemory(t *testing.T) {
 		t.Errorf("the map has %d leaves", c.Stats().Leaves)
 	}
 	c.check()
-	mustPanic(t, "freehold: btree.Map.Delete: freehold: out of memory: the faucet is closed: the map copies nodes that it shares with a clone", func() { c.Delete(n - 2) })
-	mustPanic(t, "freehold: btree.Map.At: freehold: out of memory: the faucet is closed: the map copies nodes that it shares with a clone", func() { c.At(0) })
+	cursor := c.Cursor()
+	cursor.First()
+	for _, test := range []struct {
+		call string
+		f    func()
+	}{
+		{"Delete", func() { c.Delete(n - 2) }},
+		{"Take", func() { c.Take(n - 2) }},
+		{"DeleteRange", func() { c.DeleteRange(n-2, n-1) }},
+		{"DeleteFunc", func() { c.DeleteFunc(func(uint64, *[600]byte) bool { return true }) }},
+		{"At", func() { c.At(0) }},
+		{"At", func() { cursor.Value() }},
+	} {
+		const why = "freehold: out of memory: the faucet is closed: the map copies nodes that it shares with a clone"
+		mustPanic(t, "freehold: btree.Map."+test.call+": "+why, test.f)
+	}
 	if _, ok := c.Get(n - 2); !ok || c.Len() != int(n-1) || m.Len() != int(n) {
 		t.Errorf("there are %d entries, want %d", c.Len(), n-1)
 	}
@@ -127,11 +142,106 @@ func TestCloneCopiesWhatChanges(t *testing.T) {
 	}
 	mustPanic(t, "freehold: btree.Map.Clone: the map is closed", func() { c.Clone() })
 	// Once it is empty, the map links its leaves again.
-	m.Clear()
-	for i := range uint64(1000) {
+	for _, empty := range []func(){m.Clear, func() { m.DeleteRange(0, 1000) }} {
+		m.Clone().Close()
+		empty()
+		for i := range uint64(1000) {
+			_ = m.Put(i, i)
+		}
+		if m.check(); m.cloned || m.first().next == 0 {
+			t.Error("the leaves of a map that was empty are not linked")
+		}
+	}
+}
+
+// A map that is cloned before each of its deletions is as full as others, from whichever end they
+// go on.
+func TestCloneBeforeEachDelete(t *testing.T) {
+	const keys = 200
+	for _, step := range []int{1, keys - 1, 37} {
+		m := NewFunc[bytes200, bytes200](alloctest.New(t), compare200, nil)
+		for i := range keys {
+			_ = m.Put(as200(i), as200(i))
+		}
+		if m.height < 3 {
+			t.Errorf("the map has %d levels", m.height)
+		}
+		for i := range keys {
+			c := m.Clone()
+			if !m.Delete(as200(i * step % keys)) {
+				t.Fatalf("deletion %d finds no entry", i)
+			}
+			m.check()
+			c.check()
+			if m.Len() != keys-1-i || c.Len() != keys-i {
+				t.Fatalf("%d entries, and %d in the clone", m.Len(), c.Len())
+			}
+			c.Close()
+		}
+		m.Close()
+	}
+}
+
+// A cursor and an iterator that are in a leaf of a clone go on in the copy, since a Put that makes
+// it may leave the old leaf to be freed.
+func TestCursorInALeafThatIsCopied(t *testing.T) {
+	m := New[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	for i := range uint64(10) {
 		_ = m.Put(i, i)
 	}
-	if m.check(); m.cloned || m.first().next == 0 {
-		t.Error("the leaves of a map that was empty are not linked")
+	change := func(c *Map[uint64, uint64], k uint64) {
+		_ = m.Put(k, 100)
+		c.Close()
+	}
+	c, cursor := m.Clone(), m.Cursor()
+	cursor.Seek(5)
+	if change(c, 6); !cursor.Next() || cursor.Key() != 6 || *cursor.Value() != 100 {
+		t.Errorf("the cursor is at %d", cursor.Key())
+	}
+	c = m.Clone()
+	want := uint64(0)
+	for k, v := range m.All() {
+		if k == 4 {
+			change(c, 8)
+		}
+		if k != want || k == 8 && v != 100 {
+			t.Errorf("the iterator has %d, %d, want the key %d", k, v, want)
+		}
+		want++
+	}
+}
+
+// A copy of a leaf for which there is no memory frees the strings that it has copied, and no others
+// that were in the block before.
+func TestCloneWithoutMemoryForStrings(t *testing.T) {
+	f := &faucet{alloctest.New(t), -1}
+	m := New[string, int](f, nil)
+	defer m.Close()
+	fill := func(n int) {
+		for i := range n {
+			_ = m.Put(fmt.Sprintf("key %08d", i), i)
+		}
+	}
+	fill(m.leaf.slots * 3)
+	m.Clear() // the spare leaves have strings that are freed
+	const keys = 20
+	fill(keys)
+	c := m.Clone()
+	defer c.Close()
+	for left := range keys {
+		st := m.Stats().Leaves
+		f.left = left
+		if err := m.Put("key 00000003", 1); !errors.Is(err, freehold.ErrOutOfMemory) || m.Stats().Leaves != st {
+			t.Errorf("Put with %d allocations: %v", left, err)
+		}
+		f.left = -1
+		m.check()
+	}
+	if err := m.Put("key 00000003", 1); err != nil {
+		t.Error(err)
+	}
+	if v, _ := c.Get("key 00000003"); v != 3 {
+		t.Errorf("the clone has the value %d", v)
 	}
 }

@@ -50,6 +50,7 @@ func as200(i int) (b bytes200) {
 	b[0], b[24] = uint64(i), uint64(i)
 	return b
 }
+func compare200(a, b bytes200) int { return cmp.Compare(a[24], b[24]) }
 func as2000(i int) (b bytes2000) {
 	b[0], b[249] = uint64(i), uint64(i)
 	return b
@@ -103,7 +104,7 @@ func TestKinds(t *testing.T) {
 		testKind(t, byFunc("0,set", 1, func(i int) struct{} { return struct{}{} }, func(i int) [0]int { return [0]int{} }, func(a, b struct{}) int { return 0 }))
 		testKind(t, byFunc("3", 1<<16, asBytes3, number, compareBytes3))
 		testKind(t, byFunc("24", 1<<16, as24, number, func(a, b bytes24) int { return cmp.Compare(a[2], b[2]) }))
-		testKind(t, byFunc("200", 1<<12, as200, number, func(a, b bytes200) int { return cmp.Compare(a[24], b[24]) }))
+		testKind(t, byFunc("200", 1<<12, as200, number, compare200))
 		testKind(t, byFunc("2000,2000", 1<<9, as2000, as2000, func(a, b bytes2000) int { return cmp.Compare(a[249], b[249]) }))
 		testKind(t, byFunc("reversed", 1<<16, func(i int) uint64 { return uint64(1<<16 - i) }, number, func(a, b uint64) int { return cmp.Compare(b, a) }))
 	})
@@ -121,7 +122,7 @@ func FuzzMap(f *testing.F) {
 		prog = prog[:min(len(prog), 400)]
 		number := func(i int) uint64 { return uint64(i) }
 		newModel(t, ordered("uint64", 1<<12, asUint64, number), alloctest.New(t), len(prog)%8 < 4).run(prog)
-		newModel(t, byFunc("200", 1<<9, as200, number, func(a, b bytes200) int { return cmp.Compare(a[24], b[24]) }), alloctest.New(t), len(prog)%8 < 4).run(prog)
+		newModel(t, byFunc("200", 1<<9, as200, number, compare200), alloctest.New(t), len(prog)%8 < 4).run(prog)
 		newModel(t, ordered("string", len(textKeys), func(i int) string { return textKeys[i] }, number), alloctest.New(t), len(prog)%8 < 4).run(prog)
 	})
 }

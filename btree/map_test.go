@@ -2,6 +2,7 @@ package btree
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -37,6 +38,19 @@ func TestMisuse(t *testing.T) {
 	mustPanic(t, "freehold: btree.Map.DeleteFunc: del is nil", func() { m.DeleteFunc(nil) })
 	mustPanic(t, "freehold: btree.Map.Load: entries is nil", func() { _ = m.Load(nil) })
 	m.Close()
+	for call, f := range map[string]func(){
+		"Get": func() { m.Get(0) }, "At": func() { m.At(0) }, "Put": func() { _ = m.Put(0, 0) },
+		"PutIfAbsent": func() { _, _, _ = m.PutIfAbsent(0, 0) },
+		"Update":      func() { _ = m.Update(0, func(*int, bool) {}) },
+		"Compute":     func() { _, _, _ = m.Compute(0, func(*int, bool) freehold.Change { return freehold.Keep }) },
+		"Take":        func() { m.Take(0) }, "Delete": func() { m.Delete(0) },
+		"DeleteRange": func() { m.DeleteRange(0, 1) },
+		"DeleteFunc":  func() { m.DeleteFunc(func(int, *int) bool { return true }) },
+		"GetAt":       func() { m.GetAt(0) }, "Rank": func() { m.Rank(0) }, "Min": func() { m.Min() }, "Max": func() { m.Max() },
+		"Clear": func() { m.Clear() }, "Clone": func() { m.Clone() }, "Load": func() { _ = m.Load(func(func(int, int) bool) {}) },
+	} {
+		mustPanic(t, "freehold: btree.Map."+call+": the map is closed", f)
+	}
 }
 
 // TestFunctionsMustNotChangeTheMap: what DeleteFunc and Load call may read it.
@@ -51,6 +65,11 @@ func TestFunctionsMustNotChangeTheMap(t *testing.T) {
 		}
 	}
 	m.DeleteFunc(func(int, *int) bool { inside(); return false })
+	c := m.Clone()
+	_ = m.Update(1, func(*int, bool) {
+		mustPanic(t, "btree.Map.At: a function", func() { m.At(1) }) // it may copy the leaf
+	})
+	c.Close()
 	_ = m.Load(func(func(int, int) bool) { inside() })
 	if err := m.Put(3, 3); err != nil || m.Len() != 2 {
 		t.Errorf("afterwards Put: %v, Len is %d", err, m.Len())
@@ -347,11 +366,14 @@ func TestDeleteFuncEnds(t *testing.T) {
 // TestCompareWithoutAnOrder: nothing is lost, nothing is found beyond a node, and each call
 // returns.
 func TestCompareWithoutAnOrder(t *testing.T) {
-	t.Run("ranks=false", func(t *testing.T) { testCompareWithoutAnOrder(t, false) })
-	t.Run("ranks=true", func(t *testing.T) { testCompareWithoutAnOrder(t, true) })
+	for _, ranks := range []bool{false, true} {
+		for _, cloned := range []bool{false, true} {
+			t.Run(fmt.Sprint("ranks=", ranks, " cloned=", cloned), func(t *testing.T) { testCompareWithoutAnOrder(t, ranks, cloned) })
+		}
+	}
 }
 
-func testCompareWithoutAnOrder(t *testing.T, ranks bool) {
+func testCompareWithoutAnOrder(t *testing.T, ranks, cloned bool) {
 	r := rand.New(rand.NewPCG(13, 13))
 	fails := false
 	m := NewFunc[uint64, uint64](alloctest.New(t), func(a, b uint64) int {
@@ -369,6 +391,9 @@ func testCompareWithoutAnOrder(t *testing.T, ranks bool) {
 		f()
 	}
 	for i := range uint64(30_000) {
+		if cloned && i%100 == 0 {
+			defer m.Clone().Close()
+		}
 		fails = i%2 == 0
 		try(func() { _ = m.Put(i, i) })
 		try(func() { _ = m.Update(i, func(*uint64, bool) {}) })

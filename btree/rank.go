@@ -31,7 +31,7 @@ func (m *Map[K, V]) GetAt(index int) (k K, v V, ok bool) {
 		}
 		n = m.child(n, i)
 	}
-	if index < 0 || index >= n.count { // only if compare contradicts itself
+	if index >= n.count { // only if compare contradicts itself: see grownAt
 		return k, v, false
 	}
 	return m.key(n, index), *m.value(n, index), true

@@ -68,8 +68,8 @@ func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 	return p[0].n, p[0].i, nil
 }
 
-// split splits the full leaf at the beginning of p, and the full nodes above it. p then
-// leads to the same place between two keys.
+// split splits the full leaf at the beginning of p, and the full nodes above it. p[0] is then the
+// same place between two keys, and the steps above it are undefined.
 func (m *Map[K, V]) split(p *path) error {
 	var fresh [maxHeight]*node
 	levels := 1 // number of levels that split
@@ -122,7 +122,6 @@ func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
 	m.link(p[level+1], level+1, l, n, at, right)
 	if p[level].i > at {
 		p[level] = step{right, p[level].i - at - 1}
-		p[level+1].i++
 	}
 }
 
@@ -147,7 +146,6 @@ func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 	m.link(p[1], 1, l, right, 0, right)
 	if p[0].i > at {
 		p[0] = step{right, p[0].i - at}
-		p[1].i++
 	}
 }
 
