@@ -30,7 +30,7 @@ type Stats struct {
 	SlowAllocs  uint64 // calls of Alloc so far that missed the caches, as all blocks above 1 MiB do
 	SlowFrees   uint64 // calls of Free so far that missed the caches, as all blocks above 1 MiB do
 	Refusals    uint64 // calls so far that failed for lack of memory
-	Collected   uint64 // containers so far that were dropped and closed by the collector: see cache.Options.Collect
+	Collected   uint64 // containers so far that were dropped and closed by the collector: see Options.Collect of cache and hashmap
 	PurgedBytes uint64 // bytes returned to the system so far
 
 	Guarded       int    // live blocks that are guarded: see track.SetGuardRate; part of Live

@@ -17,6 +17,7 @@ package hashmap
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -105,6 +106,7 @@ func (h *hugeTables) start(parent freehold.Allocator) {
 	go func() {
 		defer close(next.done)
 		next.err = advise(next.memory(), vm.Populate)
+		runtime.KeepAlive(h) // which is in the map: see Options.Collect
 	}()
 }
 

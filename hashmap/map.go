@@ -21,6 +21,17 @@ type Options struct {
 	// package track. It may be empty, and several maps may have the same name. To account for
 	// the memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
+
+	// Collect makes the garbage collector close a [Shared] that nothing refers to any more: its
+	// memory goes back to the parent, as after Close. Use it if the program does not know when it
+	// uses the map for the last time. Close is better where it is possible, since the memory is free
+	// only some time after a collection. [freehold.Stats].Collected counts such maps, and package
+	// track lists them. Calls that allocate or free take longer.
+	//
+	// A parent whose blocks end together, such as an arena, panics. A parent that is no
+	// [freehold.Heap], nor a wrapper of heaps, must not be closed before the collector has closed the
+	// map. A [Map] panics too: what it returns may be its own memory, which must not end with it.
+	Collect bool
 }
 
 // Map is a hash map in memory of an allocator, its parent. On the Go heap it has only a few
@@ -62,6 +73,9 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	m := &Map[K, V]{}
 	if o == nil {
 		o = &Options{}
+	}
+	if o.Collect {
+		arg.Panicf("hashmap.New", "Options.Collect is for a Shared: a Map returns its own memory")
 	}
 	c := &m.core
 	c.hash, c.valueKind = kindsOf[K, V]("hashmap.New")

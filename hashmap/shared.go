@@ -34,12 +34,19 @@
 // If no group of the search has the key, the key was absent from each of them at some moment.
 // Entries do not move between groups of a table. If the key was in another group at that moment, it
 // was deleted and put again during the search, and in between it was absent from all groups.
+//
+// # The last use of the map
+//
+// With Options.Collect the memory ends as soon as the map is unreachable. So each use of the memory
+// is followed by a use of the map: leave, left or the unlock of a lock of the map for
+// those who hold one, and else runtime.KeepAlive.
 
 package hashmap
 
 import (
 	"iter"
 	"reflect"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -112,6 +119,9 @@ func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shar
 	m.short = m.hash.kind == plainKeys && isShort[K]()
 	m.init(keyBytes, valueBytes, unsafe.Sizeof(k)+unsafe.Sizeof(v))
 	container.Make(m, &m.base, &sharedKind, parent, o.Name)
+	if o.Collect {
+		container.Collect(m, &m.base, &sharedKind)
+	}
 	return m
 }
 
@@ -135,6 +145,7 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 		}
 	}
 	if slot == absent {
+		runtime.KeepAlive(m)
 		return v, false
 	}
 	if slot > further {
@@ -142,6 +153,7 @@ func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 		found := loadCell[V](unsafe.Add(pointer(slot), -int(wordsFor[V]())))
 		m.seam.At(readValue)
 		if atomic.LoadUint64(version) == seen { // R5
+			runtime.KeepAlive(m)
 			return found, true
 		}
 	}
@@ -193,19 +205,20 @@ func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (fo
 func (m *Shared[K, V]) getUnlocked(h uint64, k *K) (v V, found, sure bool) {
 	if !m.direct {
 		guard := m.retired.readers.Enter() // before R1
-		defer guard.Leave()
+		defer m.left(guard)
 	}
 	return m.valueOf(m.look(h, k))
 }
 
 // valueOf is the end of a Get without the lock, after look or seek.
 func (m *Shared[K, V]) valueOf(s sight, isSure bool) (v V, found, sure bool) {
-	if s.slot == nil {
-		return v, false, isSure
+	if s.slot != nil {
+		v = m.valueAt(s.slot)
+		m.seam.At(readValue)
+		found, isSure = true, s.same()
 	}
-	v = m.valueAt(s.slot)
-	m.seam.At(readValue)
-	return v, true, s.same()
+	runtime.KeepAlive(m)
+	return v, found, isSure
 }
 
 // A sight is a slot where a reader saw a key, and the version of its group before that.

@@ -85,6 +85,7 @@ func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	for {
 		at = entryFor(m.dir.Load(), h)
 		if e = at.Load(); e != replacedDirectory {
+			runtime.KeepAlive(m)
 			return at, e
 		}
 	}
@@ -118,7 +119,10 @@ func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 	}
 }
 
-func (m *sharedTables) leave(x held) { m.unlock(x.table) }
+func (m *sharedTables) leave(x held) {
+	m.unlock(x.table)
+	runtime.KeepAlive(m)
+}
 
 // enterNew is enter, but makes a table if there is none.
 func (m *sharedTables) enterNew(h uint64) (held, error) {
@@ -257,6 +261,7 @@ func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool
 		if e := entryFor(dir, pos).Load(); e == replacedDirectory {
 			continue
 		} else if e == 0 {
+			runtime.KeepAlive(m)
 			next = pos + 1<<(dir&classMask)
 			return next, next != 0
 		}

@@ -14,6 +14,7 @@ package hashmap
 
 import (
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -45,6 +46,12 @@ func (m *Shared[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 		texts = append(texts, *(*ref)(m.valueIn(slot)))
 	}
 	return texts
+}
+
+// left ends a guard.
+func (m *sharedTables) left(guard epoch.Guard) {
+	guard.Leave()
+	runtime.KeepAlive(m)
 }
 
 // A retireList holds the texts that wait for readers.

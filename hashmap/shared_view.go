@@ -31,7 +31,7 @@ func (m *Shared[K, V]) View(k K, fn func(v V)) bool {
 		return ok
 	}
 	guard := m.retired.readers.Enter()
-	defer guard.Leave()
+	defer m.left(guard)
 	text, ok := m.valueText(&k)
 	switch {
 	case !ok:
@@ -51,7 +51,7 @@ func (m *Shared[K, V]) AppendTo(dst []byte, k K) ([]byte, bool) {
 		arg.Panicf("hashmap.Shared.AppendTo", "values are neither strings nor bytes: use Get")
 	}
 	guard := m.retired.readers.Enter()
-	defer guard.Leave()
+	defer m.left(guard)
 	text, ok := m.valueText(&k)
 	return append(dst, text...), ok
 }
