@@ -15,6 +15,9 @@
 // and profiles show SQLite's memory. By default SQLite has memory from mmap, in size classes that
 // are powers of two. No tool shows that memory, and only the process's limit bounds it.
 //
+// When the last connection of the process is closed, the heap returns its free memory at once, but
+// at most once a second. Until then it keeps what SQLite frees for HeapOptions.Decay.
+//
 // # Requirements
 //
 // The heap belongs to SQLite while the process runs: do not close it. Close rows, statements and
@@ -42,6 +45,8 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -55,6 +60,9 @@ var ErrTooLate = errors.New("freehold: sqlite.Use: SQLite is in use already; cal
 var (
 	mu   sync.Mutex // held by Use
 	heap *freehold.Heap
+
+	blocks  atomic.Int64 // that SQLite has
+	trimmed atomic.Int64 // when, in ns
 
 	// methods has the functions that SQLite calls. It is not on the stack of Use, which may move.
 	methods = sqlite3.Tsqlite3_mem_methods{
@@ -92,9 +100,31 @@ func Use(h *freehold.Heap) error {
 	return nil
 }
 
-func malloc(_ *libc.TLS, n int32) uintptr { return uintptr(heap.Malloc(int(n))) }
-func free(_ *libc.TLS, p uintptr)         { heap.FreePointer(pointer(p)) }
-func size(_ *libc.TLS, p uintptr) int32   { return int32(heap.UsableSize(pointer(p))) }
+func malloc(_ *libc.TLS, n int32) uintptr {
+	p := heap.Malloc(int(n))
+	if p != nil {
+		blocks.Add(1)
+	}
+	return uintptr(p)
+}
+
+func free(_ *libc.TLS, p uintptr) {
+	heap.FreePointer(pointer(p))
+	if blocks.Add(-1) == 0 {
+		trim()
+	}
+}
+
+// trim returns the memory when SQLite has none, as after the last connection is closed. It does so
+// at most once a second, since the next connection takes memory again.
+func trim() {
+	now, last := time.Now().UnixNano(), trimmed.Load()
+	if now-last > int64(time.Second) && trimmed.CompareAndSwap(last, now) {
+		heap.Trim()
+	}
+}
+
+func size(_ *libc.TLS, p uintptr) int32 { return int32(heap.UsableSize(pointer(p))) }
 
 func realloc(_ *libc.TLS, p uintptr, n int32) uintptr {
 	return uintptr(heap.ReallocPointer(pointer(p), int(n)))

@@ -58,6 +58,23 @@ func fill(n, bytes int) string {
 	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < %d) INSERT INTO rows(body) SELECT printf('%%0%dd', i) FROM n", n, bytes)
 }
 
+// The last connection's Close returns the memory at once.
+func TestCloseReturnsMemory(t *testing.T) {
+	if os.Getenv("FREEHOLD_TEST_DEFAULT") != "" {
+		t.Skip("SQLite has its own memory")
+	}
+	db := open(t)
+	exec(t, db, fill(10_000, 1000))
+	before := heap.Stats()
+	freeholdsqlite.ForgetTrim()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if st := heap.Stats(); before.Resident < 10<<20 || st.Live != 0 || st.Resident > 1<<20 {
+		t.Errorf("after Close %d blocks live, %d bytes of %d are resident", st.Live, st.Resident, before.Resident)
+	}
+}
+
 func Example() {
 	if err := freeholdsqlite.Use(heap); err != nil { // before the first connection
 		fmt.Println(err)
