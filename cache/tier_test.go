@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -534,6 +536,97 @@ func TestOfOnDisk(t *testing.T) {
 		}
 		c.toDisk()
 		c.Close()
+	}
+}
+
+// slotOnDisk returns the slot of the only record with the tag of key, or 0.
+func (c *Cache) slotOnDisk(key string) diskSlot {
+	h := c.seed.Bytes([]byte(key))
+	words, _ := c.shardOf(h).tier.slots(h)
+	return words[0]
+}
+
+// TestOwner: a record is written again only if it has not expired and is still referred to. If a
+// region is lost, its records are forgotten, and no others.
+func TestOwner(t *testing.T) {
+	c := onDisk(t, Options{})
+	clock := c.fake()
+	keys := []string{"one", "two", "three"}
+	for _, key := range keys {
+		must(0, c.SetTTL([]byte(key), []byte("value"), 100*time.Second))
+		c.toDisk()
+	}
+	place := func(i int) disk.Place { return c.slotOnDisk(keys[i]).place() }
+	o := owner{weak.Make(c)}
+	expires := c.clock.fixed(c.clock.expires(100 * time.Second))
+	rewrite := func(at disk.Place) bool {
+		h := c.seed.Bytes([]byte("one"))
+		before := place(0)
+		o.Rewrite(at, &disk.Record{Hash: h, Key: []byte("one"), Value: []byte("value"), Meta: disk.Meta{Expires: expires}})
+		return place(0) != before
+	}
+	at := place(0)
+	if !rewrite(at) || rewrite(at) {
+		t.Error("a record is not written again, or one that is not referred to is")
+	}
+	get(t, c, "one", "value")
+	c.toDisk()
+	for i, bounds := range [][2]disk.Place{{place(1) + 1, place(2)}, {place(1), place(1) + 1}, {place(2), place(2) + 1}} {
+		o.Lost(bounds[0], bounds[1])
+		for n := range keys {
+			if want := n == 0 || n > i; c.isOnDisk(keys[n]) != want {
+				t.Errorf("after Lost from %d to %d, %q is on disk: %t", bounds[0], bounds[1], keys[n], !want)
+			}
+		}
+	}
+	if st := c.Stats().Disk; st.Errors != 2 {
+		t.Errorf("%+v", st)
+	}
+	clock.now += 99 * time.Second
+	if !rewrite(place(0)) {
+		t.Error("a record is not written again in its last second")
+	}
+	clock.now += time.Second
+	if rewrite(place(0)) {
+		t.Error("an expired record is written again")
+	}
+}
+
+// TestSettleGivesUp: a call that finds other slots after each read of the disk forgets them in the
+// end.
+func TestSettleGivesUp(t *testing.T) {
+	c := onDisk(t, Options{})
+	must(0, c.Set([]byte("key"), []byte("value")))
+	c.toDisk()
+	s, h := &c.shards[0], c.seed.Bytes([]byte("key"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tries := range fetches + 1 {
+		r, _, ok := s.tier.settle(h, &diskCopy{}, tries)
+		if gaveUp := tries == fetches; r.it != nil || ok != gaveUp || s.tier.has(h) == gaveUp || (s.tier.evicted == 1) != gaveUp {
+			t.Errorf("try %d: %t, has a slot: %t, %d evicted", tries, ok, s.tier.has(h), s.tier.evicted)
+		}
+	}
+}
+
+// TestCutIndex: an index that ends early is an error, wherever it ends.
+func TestCutIndex(t *testing.T) {
+	c := onDisk(t, Options{Format: "format"})
+	for n := range 10 {
+		must(0, c.Set(fmt.Append(nil, "key ", n), []byte("value")))
+	}
+	c.toDisk()
+	var index bytes.Buffer
+	must(0, c.saveDisk(&index))
+	other := onDisk(t, Options{Format: "format"})
+	for n := range index.Len() + 1 {
+		other.Clear()
+		if err := other.loadDisk(bytes.NewReader(index.Bytes()[:n])); (err == nil) != (n == index.Len()) {
+			t.Errorf("an index of %d bytes of %d: %v", n, index.Len(), err)
+		}
+	}
+	if n := other.Stats().Disk.Items; n != 10 {
+		t.Errorf("%d entries of 10", n)
 	}
 }
 
