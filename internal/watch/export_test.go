@@ -132,6 +132,39 @@ func (e resizing) Resize(call string, b []byte, size int) ([]byte, bool) {
 	return e.Engine.Resize(call, b, size)
 }
 
+// RefuseResize makes the engine call f and refuse each Resize.
+func (h *Heap) RefuseResize(f func()) { h.engine = refusing{h.engine, f} }
+
+type refusing struct {
+	Engine
+	before func()
+}
+
+func (e refusing) Resize(string, []byte, int) ([]byte, bool) {
+	e.before()
+	return nil, false
+}
+
+// The steps of a Free after take.
+var (
+	FreeTaken = (*Heap).quarantine
+	HoldTaken = (*Heap).hold
+	KeepTaken = (*Heap).keep
+)
+
+// FreeBeside calls f between take of the watched block b and another step of its Free.
+func (h *Heap) FreeBeside(b []byte, f func(), step func(*Heap, *record)) {
+	r := h.take("Heap.Free", b)
+	f()
+	step(h, r)
+}
+
+// Records returns how many records have a block.
+func Records() (n int) {
+	locked(func() { n = table.records })
+	return n
+}
+
 // Pages are the heap's.
 func (h *Heap) Pages() *pages.Heap { return h.pages }
 

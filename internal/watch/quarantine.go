@@ -37,18 +37,29 @@ var patrolBytes = uintptr(1 << 10)
 func (h *Heap) quarantine(r *record) {
 	whole, most := r.whole(), uintptr(settings.quarantine.Load())
 	if uintptr(len(whole)) > most {
-		h.engine.Unmark(whole)
-		locked(r.forget)
+		locked(func() {
+			h.unmark(r)
+			r.forget()
+		})
 		forsake(whole)
 		h.engine.Free(whole)
 		return
 	}
 	forbid(whole)
+	h.hold(r)
+	h.release(most)
+}
+
+// hold puts the block of r into the quarantine. If h was closed since take, it forgets r.
+func (h *Heap) hold(r *record) {
 	table.mu.Lock()
+	defer table.mu.Unlock()
+	if h.closed {
+		r.forget()
+		return
+	}
 	r.end()
 	h.freed.push(r)
-	table.mu.Unlock()
-	h.release(most)
 }
 
 // Release ends the quarantine, and reports whether that has freed any block. If a block was

@@ -90,6 +90,7 @@ type Heap struct {
 	live   list
 	freed  list // in quarantine
 	patrol cursor
+	closed bool // no record is made any more; table.mu guards it
 }
 
 // Init makes h ready. It takes no memory.
@@ -178,8 +179,13 @@ func (h *Heap) capture(weight float64) stacks.ID {
 	return table.stacks.Capture(0)
 }
 
-// begin is watch with mu held, and without the fill.
+// begin is watch with mu held, and without the fill. It drops r if h is closed: b may be another
+// heap's by now, and a record of it would stay.
 func (h *Heap) begin(r *record, b []byte, alloc stacks.ID) {
+	if h.closed {
+		r.drop()
+		return
+	}
 	r.addr, r.size, r.live, r.alloc, r.free = addrOf(b), uintptr(len(b)), true, alloc, stacks.Other
 	r.begin()
 	r.chain()
@@ -205,11 +211,19 @@ func (h *Heap) Free(call string, b []byte) (done bool) {
 	return r != nil
 }
 
+// find is find of a block of h: nil if h is closed. mu is held.
+func (h *Heap) find(addr uintptr) *record {
+	if h.closed {
+		return nil
+	}
+	return find(addr)
+}
+
 // endSample ends the watch of b if b is exactly a live block without a red zone.
 func (h *Heap) endSample(b []byte) (ended bool) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
-	r := find(addrOf(b))
+	r := h.find(addrOf(b))
 	if r == nil || !r.live || r.red > 0 || r.size != uintptr(len(b)) {
 		return false
 	}
@@ -227,7 +241,7 @@ func (h *Heap) take(call string, b []byte) *record {
 		freed = table.stacks.Capture(0)
 	}
 	table.mu.Lock()
-	r := find(addrOf(b))
+	r := h.find(addrOf(b))
 	if r == nil || r.live && r.size != uintptr(len(b)) {
 		table.mu.Unlock()
 		return nil
@@ -246,12 +260,24 @@ func (h *Heap) take(call string, b []byte) *record {
 	return r
 }
 
-// keep undoes take.
+// keep undoes take. If h was closed since, it forgets r.
 func (h *Heap) keep(r *record) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
+	if h.closed {
+		r.forget()
+		return
+	}
 	r.live, r.free = true, stacks.Other
 	h.live.push(r)
+}
+
+// unmark sets the status of the block of r, which take returned, to its size. If h was closed
+// since, the block may be another heap's, and unmark does nothing. mu is held.
+func (h *Heap) unmark(r *record) {
+	if !h.closed {
+		h.engine.Unmark(r.whole())
+	}
 }
 
 // Resize resizes the watched block that begins at b. It counts as a Free and an Alloc, also in
@@ -273,16 +299,22 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 		h.engine.Misused(call, b)
 	}
 	whole, ok := r.whole(), false
-	h.engine.Unmark(whole)
-	locked(r.unchain) // once the engine has freed it, the block may be another's
+	locked(func() {
+		h.unmark(r)
+		r.unchain() // once the engine has freed it, the block may be another's
+	})
 	forsake(whole)
 	if size <= math.MaxInt-int(r.red) {
 		whole, ok = h.resizeTaken(call, r, size)
 	}
 	if !ok {
 		permit(b)
-		locked(r.chain)
-		h.engine.Mark(r.whole())
+		locked(func() {
+			r.chain()
+			if !h.closed {
+				h.engine.Mark(r.whole())
+			}
+		})
 		h.keep(r)
 		return nil, false
 	}
@@ -397,10 +429,12 @@ func (h *Heap) Figures() Figures {
 	return Figures{g.live, g.large, g.skipped.Load(), g.traffic}
 }
 
-// Close forgets all blocks, which are about to be inaccessible. It returns the message of a panic
+// Close forgets all blocks, which are about to be inaccessible. A call beside it makes no record
+// after it. It returns the message of a panic
 // for after Close of the heap, or "".
 func (h *Heap) Close() (late string) {
 	table.mu.Lock()
+	h.closed = true
 	h.freed.each(func(r *record) {
 		if late == "" {
 			late = h.writtenLate(r)

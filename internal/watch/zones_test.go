@@ -446,3 +446,40 @@ func TestQuarantineOfTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// The records of all heaps are in one table, by address. A call of a heap that is closed meanwhile
+// leaves none there, because the addresses may be another heap's by then.
+func TestCallsBesideCloseLeaveNoRecords(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		quarantine int
+		call       func(h *Heap, b []byte)
+	}{
+		{"Alloc", 0, func(h *Heap, b []byte) { h.Close(); h.Watch().Resized(b) }}, // samples, as Alloc does
+		{"Free", 1 << 20, func(h *Heap, b []byte) { h.Watch().FreeBeside(b, h.Close, watch.HoldTaken) }},
+		{"Free without room", 1, func(h *Heap, b []byte) { h.Watch().FreeBeside(b, h.Close, watch.FreeTaken) }},
+		{"Free of a written block", 1 << 20, func(h *Heap, b []byte) { h.Watch().FreeBeside(b, h.Close, watch.KeepTaken) }},
+		{"Resize", 1 << 20, func(h *Heap, b []byte) {
+			h.Watch().RefuseResize(h.Close)
+			h.Resize(b, 2*len(b))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := watch.Records()
+			sampleAt(t, 1)
+			keepFreed(t, tt.quarantine)
+			h := newHeap(t, Options{})
+			b := alloc(t, h, 100)
+			_ = panicOf(func() { tt.call(h, b) })
+			if n := watch.Records(); n != before {
+				t.Errorf("%d records, want %d", n, before)
+			}
+			other := newHeap(t, Options{})
+			b = alloc(t, other, 100) // maybe at the address of the first
+			if h.Watch().Free("Heap.Free", b); live(other) != 1 {
+				t.Error("a closed heap freed another heap's block")
+			}
+			other.Free(b)
+		})
+	}
+}
