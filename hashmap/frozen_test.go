@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -347,15 +348,18 @@ func FuzzOpenFrozen(f *testing.F) {
 func TestForgedFrozen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frozen")
 	numbers := []uint64{0, 1, 255, 1 << 31, 1<<63 - 1, 1<<64 - 1, 1<<64 - frozenBlock}
+	// Heads of 12 bytes: the lengths 1 and 2^64-1, whose sum is 0.
+	wraps := binary.AppendUvarint([]byte{12, 0, 1}, math.MaxUint64)
 	try := func(read func()) {
 		data := freehold.Must(os.ReadFile(path))
-		forge := func(at int, number uint64) {
+		forgeBytes := func(at int, text []byte) {
 			forged := slices.Clone(data)
-			binary.LittleEndian.PutUint64(forged[at:], number)
+			copy(forged[at:], text)
 			reseal(forged)
 			filetest.Must(t, os.WriteFile(path, forged, 0o600))
 			read()
 		}
+		forge := func(at int, number uint64) { forgeBytes(at, binary.LittleEndian.AppendUint64(nil, number)) }
 		buckets := int(binary.LittleEndian.Uint64(data[24:]))
 		for _, number := range append(numbers, uint64(len(data))) {
 			for at := 16; at < frozenTypesAt; at += 8 {
@@ -368,6 +372,7 @@ func TestForgedFrozen(t *testing.T) {
 		end := frozenBlock + 8*(buckets+1) + int(binary.LittleEndian.Uint64(data[32:]))
 		for at := frozenBlock + 8*(buckets+1); at < end; at += step() {
 			forge(at, numbers[at%len(numbers)])
+			forgeBytes(at, wraps)
 		}
 	}
 	smallFrozen(t, path)
