@@ -55,6 +55,7 @@ const replacedDirectory = 1
 
 const (
 	maxShards     = 1 << 10
+	earlyClass    = 3       // of 4 groups
 	copiedBytes   = 1 << 20 // the most bytes of K and V in a table of more than minGroups: All copies them
 	sparseEntries = 64      // the directory does not double if it has this many entries for each table
 )
@@ -140,7 +141,7 @@ func (m *sharedTables) enterNew(h uint64) (held, error) {
 func (m *sharedTables) create(h uint64, class uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.deepen(m.firstDepth()); err != nil {
+	if err := m.deepen(firstDepth()); err != nil {
 		return err
 	}
 	at, e := m.lookUp(h)
@@ -157,11 +158,18 @@ func (m *sharedTables) create(h uint64, class uintptr) error {
 	return nil
 }
 
-// firstDepth is the depth of the first directory: about four tables for each processor, so that
-// writers rarely wait for each other.
-func (m *sharedTables) firstDepth() uintptr {
-	return uintptr(bits.Len(uint(min(4*runtime.GOMAXPROCS(0), maxShards) - 1)))
+// fullDepth is the depth of about four tables for each processor, with which writers rarely wait
+// for each other.
+func fullDepth() uintptr { return depthFor(4 * runtime.GOMAXPROCS(0)) }
+
+// firstDepth is the depth of the first directory. On many processors it is less than fullDepth, as
+// small tables take much memory for each entry: tables of earlyClass split until fullDepth.
+func firstDepth() uintptr {
+	n := runtime.GOMAXPROCS(0)
+	return depthFor(min(4*n, max(n, 32)))
 }
+
+func depthFor(tables int) uintptr { return uintptr(bits.Len(uint(min(tables, maxShards) - 1))) }
 
 // deepen grows the directory to at least the given depth. mu is held.
 func (m *sharedTables) deepen(depth uintptr) error {

@@ -2,8 +2,10 @@
 //
 //	entries                 class             replaced by
 //	less than 13/16         any               one of its class, with entries nearer to their homes
-//	more                    below the limit   one of a greater class, as in grow.go
+//	more                    below the limit   one with twice the groups
 //	more                    the limit         two, by the next bit of the hash
+//
+// While there are less than four tables for each processor, tables of earlyClass split too.
 //
 // So a Put copies at most one table, of up to 16 KiB. All memory is allocated first; an error
 // leaves the map unchanged.
@@ -31,12 +33,22 @@ func (m *Shared[K, V]) makeRoom(x held, h uint64, again bool) error {
 	switch {
 	case !again && x.head().live*16 < uintptr(x.slots())*13 && x.groups() > maxPasses:
 		return m.replace(x, h, [2]uintptr{class}, depth)
+	case class >= earlyClass && depth < fullDepth(): // split
 	case class < limit && !m.isHuge(x.table):
-		return m.replace(x, h, [2]uintptr{min(nextClass(class), limit)}, depth)
+		return m.replace(x, h, [2]uintptr{min(doubleClass(class), limit)}, depth)
 	case m.isSparse(depth):
 		return m.replace(x, h, [2]uintptr{nextClass(class)}, depth)
 	}
 	return m.replace(x, h, m.halves(x, h), depth+1)
+}
+
+// doubleClass returns the class with twice the groups. Smaller steps would keep more replaced tables:
+// those of steps of a half take twice the memory of the last table.
+func doubleClass(of uintptr) uintptr {
+	if of < 8 {
+		return 2*of + 1
+	}
+	return min(of+8, fineClasses)
 }
 
 // halves returns the classes of the two tables that replace a full one.
@@ -173,8 +185,8 @@ func (m *Shared[K, V]) Grow(n int) error {
 		return fmt.Errorf("%w: %d more entries are more bytes than an int can hold", freehold.ErrOutOfMemory, n)
 	}
 	want := length + n
-	depth := m.firstDepth()
-	for want>>depth >= roomIn(m.limit(math.MaxUint64), false) {
+	depth, full := firstDepth(), fullDepth()
+	for want>>depth >= roomIn(m.limit(math.MaxUint64), false) || depth < full && want>>depth >= roomIn(earlyClass, false) {
 		depth++
 	}
 	m.mu.Lock()

@@ -178,3 +178,26 @@ func textKey(n int) string {
 	}
 	return strconv.Itoa(n) + strings.Repeat("x", max(0, n%1024-323))
 }
+
+// TestSharedIsSmall: tables that were replaced on the way take less than the last ones, and many
+// processors do not get a table each for a few entries.
+func TestSharedIsSmall(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{2, 8, 64} {
+		runtime.GOMAXPROCS(procs)
+		m := NewShared[uint64, uint64](alloctest.New(t), nil)
+		for n := range uint64(100_000) {
+			succeed(m.Put(n, n))
+			switch n + 1 {
+			case 1000, 3000, 10_000, 30_000, 100_000:
+				if st := m.Stats(); st.Reserved > 80*st.Len {
+					t.Errorf("%d processors: %+v", procs, st)
+				}
+			}
+		}
+		if tables := m.Stats().Tables; tables < 4*procs {
+			t.Errorf("%d processors have %d tables", procs, tables)
+		}
+		m.Close()
+	}
+}

@@ -116,7 +116,7 @@ func TestSharedHasADirectoryForEachDepth(t *testing.T) {
 	for k := range 20_000 {
 		succeed(m.Put(k, k))
 	}
-	if n, depths := len(m.dirs), int(depthOf(m.dir.Load())-m.firstDepth())+1; n > depths {
+	if n, depths := len(m.dirs), int(depthOf(m.dir.Load())-firstDepth())+1; n > depths {
 		t.Errorf("%d directories of %d depths", n, depths)
 	}
 }
