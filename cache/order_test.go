@@ -233,12 +233,7 @@ func TestSearchAgainstMoves(t *testing.T) {
 		}
 		move := func(from, to *cuckoo.Bucket) { // as displaceFrom does
 			s.index.BeginMove()
-			for j := range from.Slots {
-				if w := slot(from.Slots[j].Load()); w != 0 && w.tag() == tagOf(h) {
-					to.Slots[j].Store(uint64(w)) // which nothing else has
-					from.Slots[j].Store(0)
-				}
-			}
+			moveSlot(h, from, to)
 			s.index.EndMove()
 		}
 		if s.index.Find(tagOf(h), maxPlace, 0) != nil {
@@ -248,6 +243,16 @@ func TestSearchAgainstMoves(t *testing.T) {
 		c.seam.Once(readFirst, 1, func() { move(two, one) })
 		get(t, c, string(key), string(key))
 		c.check()
+	}
+}
+
+// moveSlot moves the slot of a hash to another bucket, which has nothing else at that place.
+func moveSlot(h uint64, from, to *cuckoo.Bucket) {
+	for j := range from.Slots {
+		if w := slot(from.Slots[j].Load()); w != 0 && w.tag() == tagOf(h) {
+			to.Slots[j].Store(uint64(w))
+			from.Slots[j].Store(0)
+		}
 	}
 }
 

@@ -167,3 +167,40 @@ func TestMissAgainstPromotion(t *testing.T) {
 	get(t, c, "key", "value")
 	c.check()
 }
+
+// TestFetchAgainstMoves: fetch finds a key whose slot in memory moves to the home that was already
+// searched, also if the move has begun before and goes on.
+func TestFetchAgainstMoves(t *testing.T) {
+	for n := range 128 {
+		c := onDisk(t, Options{})
+		key := fmt.Append(nil, "key ", n)
+		h := c.seed.Bytes(key)
+		s := c.shardOf(h)
+		must(0, c.Set(key, key))
+		one, two := s.index.Homes(tagOf(h))
+		if one == two {
+			continue
+		}
+		moveSlot(h, one, two)
+		goesOn := n%2 == 1
+		if goesOn {
+			s.index.BeginMove()
+		}
+		c.seam.Once(readFirst, 1, func() {
+			if !goesOn {
+				s.index.BeginMove()
+				defer s.index.EndMove()
+			}
+			moveSlot(h, two, one)
+		})
+		r := s.fetch(h, key, true)
+		if goesOn {
+			s.index.EndMove()
+		}
+		if r.it == nil {
+			t.Fatalf("%s is missed", key)
+		}
+		s.unpin(r)
+		c.check()
+	}
+}
