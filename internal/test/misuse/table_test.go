@@ -65,7 +65,8 @@ A mode detects all that the plain build detects. Modes can be combined, as in ` 
 A mistake that races with Close or Trim, such as a second Free of a block in another goroutine, may read bookkeeping that has
 just been given back. It reads zero there and panics as above. On Windows the read faults instead. A Free that has found
 its block live just before Close writes to bookkeeping a few nanoseconds later. The write faults if Close has finished
-meanwhile, and the process ends. Only a stop of the world in each Close would prevent that.
+meanwhile, and the process ends. Only a stop of the world in each Close would prevent that. With a profile or red zones, a
+call beside Close leaves no record, so the Free of another heap's block at the same address is not refused.
 `
 
 // short are the programs in the README's table.
