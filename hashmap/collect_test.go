@@ -30,7 +30,7 @@ func awaitCollected(t *testing.T, heap *freehold.Heap, n int) {
 	}
 }
 
-// collectAll runs the collector, and waits until the cleanups of all that was unreachable have run.
+// collectAll runs the collector until the cleanups of all unreachable objects have run.
 func collectAll() {
 	for range 2 {
 		done := make(chan struct{})
@@ -46,8 +46,8 @@ func collectAll() {
 	}
 }
 
-// Maps are dropped while others are made and used, and while the collector runs all the time. Each
-// entry must stay until its last use, and all memory must be free in the end.
+// Goroutines make, use and drop maps while the collector runs all the time. Each entry must stay
+// until its last use, and all memory must be free in the end.
 func TestCollect(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
@@ -91,7 +91,7 @@ func dropWords(t *testing.T, heap *freehold.Heap, first uint64) {
 		succeed(m.Put(k, [4]uint64{k, k, k, k}))
 	}
 	m.Delete(first)
-	for k := first + 1; k < first+40; k++ { // the last is the last use
+	for k := first + 1; k < first+40; k++ { // the last Get is the last use of m
 		if v, ok := m.Get(k); !ok || v != [4]uint64{k, k, k, k} {
 			t.Errorf("Get of %d: %v, %t", k, v, ok)
 		}
@@ -109,7 +109,7 @@ func dropTexts(t *testing.T, heap *freehold.Heap, key string) {
 	}
 }
 
-// A call that is the last use of its map keeps the map until the call has returned.
+// A call that is the last use of its map keeps the map alive until it returns.
 func TestCollectDuringTheLastCall(t *testing.T) {
 	value := strings.Repeat("value", 1000)
 	calls := map[string]func(m *Shared[string, string], see func(v string)){
@@ -149,7 +149,7 @@ func TestCollectDuringTheLastCall(t *testing.T) {
 	}
 }
 
-// A map that was closed is not collected, nor one whose heap was closed before.
+// Neither a closed map counts as collected, nor a map whose heap is closed. The third map does.
 func TestCollectBesideClose(t *testing.T) {
 	heap, gone := freehold.NewHeap(nil), freehold.NewHeap(nil)
 	defer heap.Close()
@@ -164,7 +164,7 @@ func TestCollectBesideClose(t *testing.T) {
 	awaitCollected(t, heap, 1)
 }
 
-// The memory of a Map, and blocks that may end before the collector frees them, are not for it.
+// Options.Collect panics with a Map, and with a parent whose blocks may end before the map does.
 func TestCollectMisuse(t *testing.T) {
 	a := arena.NewShared(freehold.Default(), nil)
 	defer a.Close()

@@ -1,8 +1,8 @@
-// Freeze: how a file of frozen.go is written.
+// Freeze: writes a map to a file; frozen.go has the layout.
 //
 //	entries --> records: hash | length of the key | key | value --> sorted by hash --> buckets
 //
-// The records are in a buffer, which is a temporary file beyond some size.
+// The records are in a buffer, which spills to a temporary file beyond freezeMemory.
 
 package hashmap
 
@@ -26,25 +26,27 @@ import (
 )
 
 const (
-	freezeMemory = 32 << 20 // of the records, before they go to a file
+	freezeMemory = 32 << 20 // bytes of records in memory, before they spill
 	perBucket    = 4        // entries
 	hashBytes    = 8
 )
 
-// Freeze writes entries to a file for [OpenFrozen], such as m.All() of a [Map] or a [Shared], or
-// maps.All of a Go map. A file at path is replaced at once when the new one is complete: after an
-// error, a kill or a loss of power, path has the whole old file or the whole new one. Processes that
-// have the old file open keep it. Windows replaces no file that is open, so Freeze fails there.
+// Freeze writes entries to a file for [OpenFrozen]. Entries are m.All() of a [Map] or a [Shared],
+// for example, or maps.All of a Go map. Freeze replaces a file at path atomically when the new one
+// is complete: after an error, a kill or a loss of power, path has the whole old file or the whole
+// new one. Processes that have the old file open keep it. On Windows, Freeze fails while a process
+// has the old file open.
 //
 // K is string, or a type without Go pointers that is compared by its bytes: without floats, padding
-// and blank fields. V is any type without Go pointers, string or []byte; its padding reaches the
-// file. Freeze panics for other types and names them.
+// and blank fields. V is string, []byte, or any type without Go pointers; the file also has the
+// padding bytes of V. Freeze panics for other types and names them.
 //
-// The error is the system's, or names a key that entries has twice, or an entry of 4 GiB or more.
-// Freeze also fails if path is a device, a pipe or a mount point.
+// The error is the system's, or names a key that occurs twice, or an entry of 4 GiB or more. Freeze
+// also fails if path is a device, a pipe or a mount point.
 //
-// Freeze takes up to 48 MiB of [freehold.Default]. Beyond that it uses temporary files in the
-// directory of path, one and a half times as large as the new file, and all processors to sort them.
+// Freeze takes up to 48 MiB of [freehold.Default]. Larger maps also take temporary files in the
+// directory of path, of one and a half times the size of the new file, and all processors sort
+// them.
 func Freeze[K comparable, V any](entries iter.Seq2[K, V], path string) error {
 	t := typesOf[K, V]("hashmap.Freeze")
 	t.hash.seed = hash.SeedOf([3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()})
@@ -101,13 +103,16 @@ func (t *types) freeze(path string, collect func(*buffer.Records) error) error {
 	return f.Commit()
 }
 
-// write writes sorted records as a file. The header is last, when all sizes are known.
+// write writes sorted records as a file. It writes the header last, when all sizes are known.
 func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt) error {
 	w.write(make([]byte, frozenBlock)) // in place of the header
 	buckets := uint64(max(records.Len()/perBucket, 1))
 	var number [8]byte
 	next, data := uint64(0), uint64(0) // the first bucket without a start, and that start
-	begin := func(to uint64) {
+
+	// writeStarts writes the starts of the buckets up to one. Empty buckets before it start there
+	// too.
+	writeStarts := func(to uint64) {
 		binary.LittleEndian.PutUint64(number[:], data)
 		for ; next <= to; next++ {
 			w.write(number[:])
@@ -115,8 +120,8 @@ func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt)
 	}
 	var heads []byte
 	for b, group := range bucketsOf(records, buckets) {
-		begin(b)
-		if again, ok := twice(group); ok {
+		writeStarts(b)
+		if again, ok := duplicate(group); ok {
 			return fmt.Errorf("the key %.100q comes twice", again)
 		}
 		if t.heads {
@@ -128,7 +133,7 @@ func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt)
 			data += uint64(len(entry))
 		}
 	}
-	begin(buckets)
+	writeStarts(buckets)
 	for _, group := range bucketsOf(records, buckets) {
 		if t.heads {
 			heads = appendHeads(heads[:0], group)
@@ -162,7 +167,7 @@ func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt)
 	return err
 }
 
-// bucketsOf yields the numbers of buckets that have records, and their records.
+// bucketsOf yields the number and the records of each bucket that is not empty.
 func bucketsOf(records *buffer.Records, buckets uint64) iter.Seq2[uint64, [][]byte] {
 	return func(yield func(uint64, [][]byte) bool) {
 		var group [][]byte
@@ -189,8 +194,8 @@ func keyOfRecord(r []byte) (keyLen int, entry []byte) {
 	return int(n), r[hashBytes+size:]
 }
 
-// twice returns a key that two records have.
-func twice(group [][]byte) (key []byte, ok bool) {
+// duplicate returns a key of two records, if there is one.
+func duplicate(group [][]byte) (key []byte, ok bool) {
 	for i, r := range group {
 		n, entry := keyOfRecord(r)
 		for _, before := range group[:i] {
@@ -203,7 +208,7 @@ func twice(group [][]byte) (key []byte, ok bool) {
 	return nil, false
 }
 
-// appendHeads appends the heads of a bucket, and their size before them.
+// appendHeads appends the size of a bucket's heads, then the heads.
 func appendHeads(dst []byte, group [][]byte) []byte {
 	var heads [8 * perBucket]byte
 	h := heads[:0]
@@ -216,13 +221,13 @@ func appendHeads(dst []byte, group [][]byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(h))), h...)
 }
 
-// A blockWriter writes blocks and keeps their checksums. A write after an error has no effect.
+// A blockWriter writes blocks and keeps their checksums. A write after an error is a no-op.
 type blockWriter struct {
 	to    *bufio.Writer
-	id    uint32
-	block uint32 // checksum of the last block so far
-	size  int64
-	sums  []byte
+	id    uint32 // as in frozen
+	block uint32 // checksum of the last block's bytes so far
+	size  int64  // bytes written
+	sums  []byte // checksums of the complete blocks
 	err   error
 }
 

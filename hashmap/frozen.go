@@ -6,19 +6,19 @@
 //	header     magic 8 B, version 4, byte order 4, entries 8, buckets 8, bytes of data 8,
 //	           numbers of the hash seed 24, K and V as text; up to 4 KiB
 //	starts     the offset in data of each bucket, and the end of the last; 8 B each
-//	bucket     | key | value | key | value | ...              if all have the same size
-//	           | size of heads | head | ... | key | value | ...              else
+//	bucket     | key | value | key | value | ...      for types of fixed size, see types.heads
+//	           | size of heads | head | ... | key | value | ...      for all others
 //	head       low byte of the hash, length of the key, length of the value
 //	checksums  the CRC-32C of each block, 4 B each
 //
-// The product of a key's hash and the number of buckets, divided by 2^64, is its bucket. A bucket
-// has four entries on average, in the order of their hashes. Sizes in a bucket are varints, other
-// numbers are little-endian. Keys and values have the byte order of the machine, which the header
-// names.
+// A key's bucket is hash * buckets / 2^64. A bucket has four entries on average, sorted by hash.
+// Sizes in a bucket are varints, other numbers are little-endian. Keys and values have the byte
+// order of the machine that wrote the file, which the header records.
 //
-// A CRC begins with a number of the file plus the number of the block, so a block at another place
-// fails it. A reader checks a block when it first reads it, and keeps a bit for each. It compares all
-// offsets and lengths with their bounds too, since a file may have a right checksum by intent.
+// The CRC of a block starts from the file's id plus the block's number, so a block that was moved,
+// or is from another file, fails it. A reader verifies each block once, when it first reads it, and
+// then sets the block's bit. It also checks all offsets and lengths against their bounds, because a
+// forged file can have valid checksums.
 
 package hashmap
 
@@ -42,31 +42,33 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// ErrCorrupt matches errors of [OpenFrozen] and of a [Frozen] for a file that is no frozen map, or
-// that is damaged or truncated.
+// ErrCorrupt matches errors of [OpenFrozen] and of a [Frozen] for a file that is not a frozen map,
+// or is damaged or truncated.
 var ErrCorrupt = errors.New("the file is not as Freeze wrote it")
 
-// Frozen is a map in a file that [Freeze] wrote. Any number of processes may have one file open: they
-// read it without locks, and its memory is the system's file cache, once for all of them. It is safe
-// for concurrent use; Close must run alone. [OpenFrozen] makes one. Calls of the zero Frozen panic,
-// except Len and Close.
+// Frozen is a read-only map in a file that [Freeze] wrote. Any number of processes may open one
+// file. They read it without locks, and share one copy of it in the system's file cache. A Frozen
+// is safe for concurrent use, except for Close. [OpenFrozen] makes one. Calls of the zero Frozen
+// panic, except Len and Close.
 //
-// The first call that reads a block of 4 KiB verifies its checksum. An error matches [ErrCorrupt] if
-// the file is damaged, and [io.ErrUnexpectedEOF] too if it was truncated while it is open; it never
-// faults. Not detected: bytes that another program changes in the file after they were verified,
-// and, up to the end of a page, zeros in place of bytes that were cut off.
+// The first call that reads a block of 4 KiB verifies its checksum. If the file is damaged, calls
+// return an error that matches [ErrCorrupt]. If it is truncated while it is open, the error matches
+// [io.ErrUnexpectedEOF] too, and the process does not crash. Not detected: changes by another
+// program to blocks that were verified before, and a truncation within a page that was verified
+// before: the rest of that page then reads as zeros.
 type Frozen[K comparable, V any] struct{ frozen }
 
+// frozen is the part of a Frozen that does not depend on its types.
 type frozen struct {
 	types
 	file    *os.File
-	mem     []byte // the file
+	mem     []byte // the mapped file; nil after Close
 	seed    hash.Seed
-	id      uint32
-	checked []atomic.Uint32 // a bit for each block that has been verified
+	id      uint32          // low half of the seed's first number
+	checked []atomic.Uint32 // a bit for each block, set once the block is verified
 
 	entries, buckets, dataBytes uint64
-	data, sums                  uint64 // offsets
+	data, sums                  uint64 // offsets of the data and of the checksums in the file
 }
 
 const (
@@ -79,14 +81,18 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// types describes a K and a V.
+// types describes K and V. A kind isLarge means that a key or value is stored as the bytes of its
+// Go value.
+//
+// Buckets have heads if sizes vary. They also have heads if values are large, since a search skips
+// an entry by its head without reading it, and if K and V have no bytes at all.
 type types struct {
 	hash                 hasher
-	keyKind              textKind // isString, or isLarge: the bytes of a K
-	valueKind            textKind // isString, isBytes, or isLarge: the bytes of a V
-	keyBytes, valueBytes uint64   // of the bytes of a K and a V
+	keyKind              textKind // isString or isLarge
+	valueKind            textKind // isString, isBytes or isLarge
+	keyBytes, valueBytes uint64   // sizes of K and V
 	heads                bool     // buckets have heads
-	text                 string   // the layouts of K and V
+	text                 string   // the layouts of K and V, as the header has them
 }
 
 // typesOf returns the types of K and V. It panics in the name of call if Freeze cannot store them.
@@ -115,7 +121,7 @@ func typesOf[K comparable, V any](call string) types {
 	return t
 }
 
-// describe writes the layout of a type: kinds, names of fields, and their offsets.
+// describe writes the layout of a type: its kind, and the names, offsets and types of its fields.
 func describe(b *strings.Builder, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -139,15 +145,16 @@ func describe(b *strings.Builder, t reflect.Type) {
 	}
 }
 
-// OpenFrozen maps the file at path, which Freeze has written, into memory. That takes microseconds,
-// plus a bit of Go's heap for each 4 KiB. The file's pages are read when they are first used.
+// OpenFrozen maps the file at path, which Freeze wrote, into memory. It takes microseconds, and on
+// the Go heap one bit for each 4 KiB of the file. The file's pages are read when they are first
+// used.
 //
-// The error matches [ErrCorrupt] if the file has no valid header or another length, and
-// [errors.ErrUnsupported] on systems without mapped files. It is the system's if the file cannot be
-// opened or mapped, as when it is larger than the free addresses of a 32-bit process. There are
-// also errors for a file that was written for other types or on a machine of the other byte order.
-// Types are the same if their layouts and the names of their fields are; an int is the intN of its
-// size. OpenFrozen panics for the types for which Freeze panics.
+// The error matches [ErrCorrupt] if the header is not valid or the file's length does not agree
+// with it, and [errors.ErrUnsupported] on systems without mapped files. It is the system's if the
+// file cannot be opened or mapped, for example because a 32-bit process has no addresses left for
+// it. OpenFrozen also fails if the file was written for other types, or on a machine of the other
+// byte order. Types agree if their layouts and the names of their fields do. An int agrees with the
+// intN of its size. OpenFrozen panics for the types for which Freeze panics.
 func OpenFrozen[K comparable, V any](path string) (*Frozen[K, V], error) {
 	f := &Frozen[K, V]{frozen{types: typesOf[K, V]("hashmap.OpenFrozen")}}
 	if err := f.open(path); err != nil {
@@ -184,7 +191,7 @@ func (f *frozen) open(path string) (err error) {
 	return f.guarded(f.parse)
 }
 
-// parse reads the header.
+// parse reads and checks the header.
 func (f *frozen) parse() error {
 	h, size := f.mem[:frozenBlock], uint64(len(f.mem))
 	number := binary.LittleEndian.Uint64
@@ -238,7 +245,8 @@ func (f *frozen) guarded(fn func() error) error {
 	})
 }
 
-// at returns n bytes of the file, and verifies their blocks first. They are before the checksums.
+// at returns the n bytes at an offset of the file, and verifies their blocks first. It returns an
+// error if they extend into the checksums.
 func (f *frozen) at(offset, n uint64) ([]byte, error) {
 	if offset > f.sums || n > f.sums-offset {
 		return nil, f.corrupt("%d bytes at %d are beyond the data", n, offset)
@@ -253,7 +261,7 @@ func (f *frozen) at(offset, n uint64) ([]byte, error) {
 	return f.mem[offset:][:n:n], nil
 }
 
-// check verifies block b.
+// check verifies block b, and sets its bit.
 func (f *frozen) check(b uint64) error {
 	got := crc32.Update(f.id+uint32(b), castagnoli, f.mem[b*frozenBlock:][:frozenBlock])
 	if got != binary.LittleEndian.Uint32(f.mem[f.sums+4*b:]) {
@@ -263,16 +271,16 @@ func (f *frozen) check(b uint64) error {
 	return nil
 }
 
-// A bucketReader reads the entries of a bucket.
+// A bucketReader reads the entries of a bucket one after the other.
 type bucketReader struct {
-	heads   []byte
-	at, end uint64 // of the keys and values that have not been read
+	heads   []byte // those of the entries left
+	at, end uint64 // offsets: the keys and values of the entries left
 }
 
-// A place is the head of an entry, and the offset of its key.
-type place struct {
-	tag                  byte
-	at, keyLen, valueLen uint64
+// A frozenEntry says where an entry is. Its value follows its key.
+type frozenEntry struct {
+	tag                  byte   // low byte of the hash, if there are heads
+	at, keyLen, valueLen uint64 // at is the key's offset
 }
 
 // bucket returns a reader of bucket b.
@@ -302,13 +310,13 @@ func (f *frozen) bucket(b uint64) (r bucketReader, err error) {
 	return r, err
 }
 
-// next returns the place of the next entry of a bucket, and whether there is one.
-func (f *frozen) next(r *bucketReader) (p place, ok bool, err error) {
+// next returns the next entry of a bucket, and whether there is one.
+func (f *frozen) next(r *bucketReader) (p frozenEntry, ok bool, err error) {
 	rest := r.end - r.at
 	if rest == 0 && len(r.heads) == 0 {
 		return p, false, nil
 	}
-	p = place{at: r.at, keyLen: f.keyBytes, valueLen: f.valueBytes}
+	p = frozenEntry{at: r.at, keyLen: f.keyBytes, valueLen: f.valueBytes}
 	n, m := 0, 0
 	if f.heads && len(r.heads) > 0 {
 		p.tag = r.heads[0]
@@ -330,7 +338,7 @@ func (f *frozen) find(key string, h uint64) (value string, ok bool, err error) {
 	b, _ := bits.Mul64(h, f.buckets)
 	r, err := f.bucket(b)
 	for err == nil {
-		var p place
+		var p frozenEntry
 		if p, ok, err = f.next(&r); !ok {
 			break
 		}
@@ -346,7 +354,7 @@ func (f *frozen) find(key string, h uint64) (value string, ok bool, err error) {
 	return "", false, err
 }
 
-// each calls fn with the bytes of each key and value until it returns false.
+// each calls fn with the bytes of each key and value, until fn returns false.
 func (f *frozen) each(fn func(key, value string) bool) error {
 	for b := range f.buckets {
 		r, err := f.bucket(b)
@@ -390,9 +398,10 @@ func (f *Frozen[K, V]) Get(k K) (v V, ok bool, err error) {
 	return v, ok && err == nil, err
 }
 
-// View calls fn with the value of k, if the map has k, and reports whether it does. A string or
-// []byte is the file's memory: it is valid until fn returns, and a write to it faults. See [Frozen]
-// for errors; if the memory of the value faults, fn ends at that instruction.
+// View calls fn with the value of k if the map has k, and reports whether it does. A string or
+// []byte is the file's memory: it is valid until fn returns, and must not be written to. See
+// [Frozen] for errors. If fn reads bytes that the file has lost meanwhile, fn ends there as by a
+// panic, and View returns the error. So fn must release a lock by defer.
 func (f *Frozen[K, V]) View(k K, fn func(v V)) (ok bool, err error) {
 	f.mustBeOpen("View")
 	err = f.guarded(func() (err error) {
@@ -408,8 +417,8 @@ func (f *Frozen[K, V]) View(k K, fn func(v V)) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// Each calls fn with each entry, in no particular order, until fn returns false. Strings and bytes
-// are as in View. After an error, fn has been called with some entries.
+// Each calls fn with each entry, in no particular order, until fn returns false. Strings, bytes and
+// faults are as in View. If it returns an error, fn may have seen some of the entries.
 func (f *Frozen[K, V]) Each(fn func(k K, v V) bool) error {
 	f.mustBeOpen("Each")
 	return f.guarded(func() error {
@@ -438,8 +447,8 @@ func (f *Frozen[K, V]) Verify() error {
 	})
 }
 
-// Close unmaps the file. Strings and bytes of View and Each must not be used after it. Later calls
-// panic, except Close, which is a no-op, and Len.
+// Close unmaps the file. No other call may be under way. Later calls panic, except Close, which is
+// a no-op, and Len.
 func (f *Frozen[K, V]) Close() error {
 	if f.mem == nil {
 		return nil
@@ -468,7 +477,8 @@ func (f *frozen) mustBeOpen(call string) {
 	}
 }
 
-// frozenAs returns the T with the given bytes. text makes a T of a string type or of bytes.
+// frozenAs returns the key or value whose bytes are value. text makes it if T is a string or
+// []byte.
 func frozenAs[T any](f *frozen, kind textKind, value string, text func(textKind, string) T) (v T, err error) {
 	switch {
 	case kind != isLarge:

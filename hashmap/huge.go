@@ -106,7 +106,7 @@ func (h *hugeTables) start(parent freehold.Allocator) {
 	go func() {
 		defer close(next.done)
 		next.err = advise(next.memory(), vm.Populate)
-		runtime.KeepAlive(h) // which is in the map: see Options.Collect
+		runtime.KeepAlive(h) // h is part of the map: see Options.Collect
 	}()
 }
 

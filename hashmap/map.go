@@ -22,15 +22,17 @@ type Options struct {
 	// the memory in profiles too, use a [freehold.Tagged] as the parent.
 	Name string
 
-	// Collect makes the garbage collector close a [Shared] that nothing refers to any more: its
-	// memory goes back to the parent, as after Close. Use it if the program does not know when it
-	// uses the map for the last time. Close is better where it is possible, since the memory is free
-	// only some time after a collection. [freehold.Stats].Collected counts such maps, and package
-	// track lists them. Calls that allocate or free take longer.
+	// Collect makes the garbage collector close a [Shared] that is unreachable: its memory goes
+	// back to the parent, as after Close. Use it if the program does not know when it uses the map
+	// for the last time. Where it knows, Close is better: it frees the memory at once, and the
+	// collector only some time after its next cycle. [freehold.Stats].Collected counts the maps
+	// that the collector closed, and package track lists them. With Collect, calls that allocate or
+	// free memory take longer.
 	//
-	// A parent whose blocks end together, such as an arena, panics. A parent that is no
-	// [freehold.Heap], nor a wrapper of heaps, must not be closed before the collector has closed the
-	// map. A [Map] panics too: what it returns may be its own memory, which must not end with it.
+	// NewShared panics if the parent's blocks end together, as in an arena. A parent that is
+	// neither a [freehold.Heap] nor a wrapper of heaps must not be closed before the collector has
+	// closed the map. [New] panics, because results of a [Map] may be the map's own memory, and the
+	// program may use them after its last use of the map.
 	Collect bool
 }
 

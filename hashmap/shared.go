@@ -37,9 +37,9 @@
 //
 // # The last use of the map
 //
-// With Options.Collect the memory ends as soon as the map is unreachable. So each use of the memory
-// is followed by a use of the map: leave, left or the unlock of a lock of the map for
-// those who hold one, and else runtime.KeepAlive.
+// With Options.Collect the collector may free the memory as soon as the map is unreachable. So each
+// access to the memory is followed by a use of the map. A call that holds a guard or a lock uses
+// the map to release it: left, leave or Unlock. Other calls end with runtime.KeepAlive.
 
 package hashmap
 
@@ -71,7 +71,8 @@ import (
 // and up to 65 in a smaller one, which keeps more replaced tables for reuse: see Stats. On 64
 // processors, tables split sooner, and it takes 40 to 55 at 100,000. Larger entries take 1.5 to 2.2 times their
 // size, in whole words. Tables split, and never join: as in a Map, a steady stream of deletions and
-// insertions may double their memory. Only Close returns it to the parent.
+// insertions may double their memory. Only Close, or the collector with Options.Collect, returns
+// it.
 //
 // A V of 128 bytes or more is in a block of its own, as strings and bytes are. Its entry takes as
 // much as one with a V of 8 bytes. Replacing such a value takes a new block, and fails if the
