@@ -1,4 +1,4 @@
-// NUMA: which nodes a heap's memory is from.
+// NUMA: the nodes that provide a heap's memory.
 
 package freehold
 
@@ -9,38 +9,41 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// A NUMAPolicy says from which node of a machine with several the system takes a page of memory.
+// A NUMAPolicy says from which NUMA node the system takes a page of memory.
 type NUMAPolicy uint8
 
 const (
-	// NUMALocal takes it from the node of the processor that first touches the page. Heaps begin
-	// with it.
+	// NUMALocal leaves the choice to the process's policy, and is the default of a heap. Unless
+	// numactl or the like changed that policy, a page is from the node of the processor that first
+	// touches it.
 	NUMALocal = NUMAPolicy(vm.LocalNode)
 
-	// NUMAPreferred takes it from one node, and from others when that has no free memory.
+	// NUMAPreferred takes pages from one node, and from others while that has no free memory.
 	NUMAPreferred = NUMAPolicy(vm.Preferred)
 
-	// NUMABind takes it from the given nodes alone. When they have no memory left, the kernel's OOM
-	// killer ends a process.
+	// NUMABind takes pages from the given nodes alone. When they have no memory left, the kernel's
+	// OOM killer ends a process.
 	NUMABind = NUMAPolicy(vm.BoundNodes)
 
 	// NUMAInterleave takes pages from each of the given nodes in turn.
 	NUMAInterleave = NUMAPolicy(vm.Interleaved)
 )
 
-// SetNUMA sets the policy for the memory of the heap's blocks that is touched for the first time
-// from now on. Memory that is resident stays where it is, until the heap gives it back to the
-// system. Call it before the first block to place all of them. NUMAPreferred wants one node,
-// NUMALocal none. NUMABind and NUMAInterleave want any number; none means all that the process may
-// use.
+// SetNUMA sets the policy for the memory of the heap's blocks. It applies to pages that are touched
+// for the first time from now on. Resident pages stay where they are until the heap returns them to
+// the system, so call SetNUMA before the first Alloc to place all blocks. NUMALocal takes no node
+// and NUMAPreferred one. NUMABind and NUMAInterleave take any number; without nodes they use all
+// that the process may use.
 //
-// After an error the heap has the policy that it had. The error names a node that does not exist, or
-// that the process may not use. It matches [errors.ErrUnsupported] on systems other than Linux and
-// in race builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as
-// Docker's default profile does without CAP_SYS_NICE. If the system refuses the policy for memory
-// that the heap takes later, that allocation fails.
+// On an error the heap keeps its policy. The error names a node that does not exist or that the
+// process may not use. It matches [errors.ErrUnsupported] on systems other than Linux and in race
+// builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as Docker's
+// default profile does without CAP_SYS_NICE. If the system refuses the policy for a later segment,
+// the allocation that needs the segment fails. If it refuses it for pages that the heap maps again
+// after a purge, these have the process's policy.
 //
-// The heap's own bookkeeping, and blocks of FREEHOLD_DEBUG=guard, stay local. Each heap with a policy has mappings of its own: one for each segment of 4 to 64 MiB.
+// The policy does not apply to the heap's own bookkeeping, nor to blocks under
+// FREEHOLD_DEBUG=guard. A heap with a policy has its own mapping for each segment of 4 to 64 MiB.
 func (h *Heap) SetNUMA(policy NUMAPolicy, nodes ...int) error {
 	const call = "Heap.SetNUMA"
 	pages := h.h.Pages(call)
@@ -48,7 +51,7 @@ func (h *Heap) SetNUMA(policy NUMAPolicy, nodes ...int) error {
 	case policy > NUMAInterleave:
 		arg.Panicf(call, "the policy %d does not exist", policy)
 	case policy == NUMALocal && n != 0, policy == NUMAPreferred && n != 1:
-		arg.Panicf(call, "%d nodes, want %d", n, policy)
+		arg.Panicf(call, "%d nodes, want %d", n, policy) // these policies are 0 and 1, like the counts
 	}
 	for _, node := range nodes {
 		arg.AtLeast(call, "node", node, 0)

@@ -9,7 +9,7 @@ type placement struct {
 	nodes  vm.Nodes
 }
 
-// apply sets the policy of a range that has the system's default.
+// apply sets the policy of a range that has the default policy.
 func (p *placement) apply(addr, size uintptr) error {
 	if p.policy == vm.LocalNode {
 		return nil
@@ -17,8 +17,8 @@ func (p *placement) apply(addr, size uintptr) error {
 	return vm.Place(addr, size, p.policy, &p.nodes)
 }
 
-// Place sets the placement of the heap's segments, those that it has and those to come. On an error
-// no segment has the new one, if the system allows that.
+// Place sets the placement of the heap's present and future segments. On an error it restores the
+// old placement, and ignores errors of that.
 func (p *Heap) Place(policy vm.NodePolicy, nodes vm.Nodes) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,11 +1,13 @@
-// Faults: access to memory that the system cannot provide, as an error.
+// Faults: turns an access to memory that the system cannot provide into an error.
 
 package vm
 
 import "runtime/debug"
 
 // CatchFaults calls f and returns its error. If f, on the same goroutine, accesses an address that
-// faults, CatchFaults ends f and returns faulted(addr), unless that is nil. All other panics pass.
+// faults, f ends there by a panic, which runs its deferred calls. CatchFaults then returns
+// faulted(addr). If that is nil, the fault is not the caller's, and the panic goes on. So do all
+// other panics.
 func CatchFaults(f func() error, faulted func(addr uintptr) error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {
