@@ -1,18 +1,18 @@
-// Clone: maps that share nodes, which are copied before they change (copy-on-write).
+// Clone: copy-on-write. Maps share nodes, and copy a shared node before they change it.
 //
 //	map       root     root    clone
 //	            \       /
-//	     node: 1 other reference      its children: none but the node's
+//	     node: refs 1      its children: refs 0
 //
-// refs of a node counts the references to it beyond the first, from roots and from inner nodes. A
-// node with refs 0 belongs to one map if all nodes above it do too. So a call that changes a map
-// first goes down the path to the leaf, and replaces each node that has another reference by a copy
-// of its own. A node that is shared never changes but for refs, so clones may be used at once.
+// refs of a node is the number of references to it beyond the first, from roots and from inner
+// nodes. A node belongs to one map alone if it and all nodes above it have refs 0. So a call that
+// changes a map goes down the path to the leaf first, and replaces each shared node by a copy. Only
+// refs of a shared node changes, atomically, so goroutines may use clones at once.
 //
-// The leaves of a map with a clone are not linked: their neighbours may differ from map to map.
+// The leaves of a cloned map are not linked, because their neighbours may differ from map to map.
 //
-// A string key is part of one leaf. A copy of a leaf has copies of its strings, and the key above
-// it that separates it from the leaf before refers to one of these.
+// A string key is owned by one leaf, and a copy of a leaf copies its strings. The separator between
+// two leaves refers to the first string of the right leaf, so it changes when that leaf is copied.
 
 package btree
 
@@ -24,20 +24,21 @@ import (
 )
 
 // Clone returns a map with the same entries, options and parent. It takes constant time and no
-// memory of the parent. The two share nodes. Before one of them changes a node it copies it, with
-// its string keys: a change copies at most one node a level, and a neighbour of each that it joins.
-// Each is closed on its own, in any order; the last of those that share a node frees it.
+// memory of the parent. The two maps share nodes. Before a map changes a shared node, it copies the
+// node with its string keys. A change copies at most one node on each level, and a deletion also
+// the neighbours that it joins. Close both maps, in any order; a node is freed by the last map that
+// has it.
 //
-// Clone counts as a change of m. Afterwards, the two may be used by different goroutines at once if
-// the parent is safe for concurrent use. For each of both:
+// Clone counts as a change of m. Afterwards, two goroutines may use the two maps at once if the
+// parent is safe for concurrent use. These rules then hold for both maps:
 //
-//   - [Map.Put] of a key that is in the map may fail too.
+//   - [Map.Put] may fail even if the key is in the map.
 //   - [Map.Delete], [Map.Take], [Map.DeleteRange], [Map.DeleteFunc], [Map.At] and [Cursor.Value] may
 //     take memory, and panic if there is none. [Map.Compute] returns the error.
 //   - At and Cursor.Value count as changes, and their pointers are valid until the next Clone too.
-//   - Iterators search for each next leaf.
+//   - An iterator goes from leaf to leaf through the inner nodes.
 //
-// That ends when the map is empty.
+// They end when the map is empty.
 func (m *Map[K, V]) Clone() *Map[K, V] {
 	m.mustBeWritable("Clone")
 	c := &Map[K, V]{
@@ -69,14 +70,14 @@ func (m *Map[K, V]) ownPlace(k K) (n *node, i int, found bool, err error) {
 	var p path
 	m.trace(&p, k)
 	n, i = p[0].n, p[0].i
-	if i == n.count || m.compare(m.key(n, i), k) != 0 { // compare contradicts itself
+	if i == n.count || m.compare(m.key(n, i), k) != 0 { // only if compare contradicts itself
 		return n, i, false, nil
 	}
 	err = m.own(&p)
 	return p[0].n, i, true, err
 }
 
-// own makes each node of p the map's own. On an error, some are.
+// own replaces each shared node of p by a copy. After an error, it has replaced some of them.
 func (m *Map[K, V]) own(p *path) error {
 	for level := m.height - 1; level >= 0; level-- {
 		if err := m.unshare(p, level); err != nil {
@@ -86,9 +87,10 @@ func (m *Map[K, V]) own(p *path) error {
 	return nil
 }
 
-// ownToDelete is own before n entries of the leaf of p are deleted. The neighbours that join may
-// change are then the map's own too. If there is no memory for a neighbour, the last nodes of the
-// levels stay as they are, which may have few entries.
+// ownToDelete is own before n entries of the leaf of p are deleted. It also replaces the neighbours
+// that join may change. If there is no memory for the neighbour of a level's last node, and that
+// node does not become empty, it stops without an error: the last node of a level may have few
+// entries, so join leaves it as it is.
 func (m *Map[K, V]) ownToDelete(p *path, n int) error {
 	if !m.cloned {
 		return nil
@@ -122,8 +124,9 @@ func (m *Map[K, V]) mustOwn(call string, err error) {
 	}
 }
 
-// unshare replaces the node of p on the given level by a copy, if it is shared. The nodes above it
-// are the map's own.
+// unshare replaces the node of p on the given level by a copy, if it is shared.
+//
+// Precondition: no node above it is shared.
 func (m *Map[K, V]) unshare(p *path, level int) error {
 	n := p[level].n
 	if !n.shared() {
@@ -178,8 +181,8 @@ func (m *Map[K, V]) copied(n *node, level int) (*node, error) {
 	return fresh, nil
 }
 
-// drop ends a reference to n, a node on the given level. The last one frees the node and ends its
-// references.
+// drop ends a reference to n, a node on the given level. If it was the last one, drop frees the
+// node and drops its children.
 func (m *Map[K, V]) drop(n *node, level int) {
 	const none = ^uint32(0)
 	if atomic.AddUint32(&n.refs, none) != none {
@@ -195,7 +198,8 @@ func (m *Map[K, V]) drop(n *node, level int) {
 	m.base.Parent.Free(m.layoutOf(level).block(n))
 }
 
-// next returns the leaf behind n, or nil. *p is nil, or the path that the last call has set.
+// next returns the leaf after n, or nil. *p is nil in the first call of an iteration; then it has
+// the path that the previous call set.
 func (m *Map[K, V]) next(n *node, p **path) *node {
 	if !m.cloned {
 		return n.next.pointer()
@@ -211,12 +215,13 @@ func (m *Map[K, V]) prev(n *node, p **path) *node {
 	return m.beside(n, 0, p, m.backward)
 }
 
+// beside returns the leaf to which move leads from entry i of n, or nil.
 func (m *Map[K, V]) beside(n *node, i int, p **path, move func(*path) bool) *node {
 	if *p == nil {
 		*p = new(path)
 		m.trace(*p, m.key(n, i))
 	}
-	if (*p)[0].n != n || !move(*p) { // unless compare contradicts itself, n is there
+	if (*p)[0].n != n || !move(*p) { // p leads to n unless compare contradicts itself
 		return nil
 	}
 	return (*p)[0].n

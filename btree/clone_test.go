@@ -13,8 +13,8 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// Clones of one map, and clones of these, are changed by goroutines of their own. Each has its own
-// entries, whichever is closed first, and no byte is left.
+// Goroutines change clones of one map, and clones of these. Each clone has its own entries, in
+// whatever order the maps are closed, and all memory is freed.
 func TestClonesAtOnce(t *testing.T) {
 	t.Run("uint64", func(t *testing.T) { clonesAtOnce(t, func(i int) uint64 { return uint64(i) }) })
 	t.Run("string", func(t *testing.T) { clonesAtOnce(t, func(i int) string { return fmt.Sprintf("%08d", i) }) })
@@ -69,8 +69,8 @@ func clonesAtOnce[K cmp.Ordered](t *testing.T, key func(int) K) {
 	first.Close()
 }
 
-// Without memory for a copy of its neighbour, the last leaf stays with few entries. With none left
-// the call fails and changes nothing.
+// Without memory for a copy of its neighbour, the last leaf stays with few entries. If a deletion
+// leaves it without entries, the call panics and changes nothing.
 func TestCloneDeletesWithoutMemory(t *testing.T) {
 	f := &faucet{alloctest.New(t), -1}
 	m := New[uint64, [600]byte](f, nil)
@@ -113,7 +113,7 @@ func TestCloneDeletesWithoutMemory(t *testing.T) {
 	m.check()
 }
 
-// A clone takes no memory, and each change only what it copies: a node a level.
+// A clone takes no memory, and a change takes only that of its copies: one node on each level.
 func TestCloneCopiesWhatChanges(t *testing.T) {
 	h := freehold.NewTagged(alloctest.New(t), "")
 	m := New[uint64, uint64](h, nil)
@@ -154,8 +154,8 @@ func TestCloneCopiesWhatChanges(t *testing.T) {
 	}
 }
 
-// A map that is cloned before each of its deletions is as full as others, from whichever end they
-// go on.
+// A map that is cloned before each deletion joins its nodes as others do, in each order of
+// deletions.
 func TestCloneBeforeEachDelete(t *testing.T) {
 	const keys = 200
 	for _, step := range []int{1, keys - 1, 37} {
@@ -182,8 +182,8 @@ func TestCloneBeforeEachDelete(t *testing.T) {
 	}
 }
 
-// A cursor and an iterator that are in a leaf of a clone go on in the copy, since a Put that makes
-// it may leave the old leaf to be freed.
+// A cursor or an iterator in a shared leaf goes on in the copy that a Put makes: the old leaf may
+// be freed.
 func TestCursorInALeafThatIsCopied(t *testing.T) {
 	m := New[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
@@ -212,8 +212,8 @@ func TestCursorInALeafThatIsCopied(t *testing.T) {
 	}
 }
 
-// A copy of a leaf for which there is no memory frees the strings that it has copied, and no others
-// that were in the block before.
+// If memory runs out while a leaf is copied, the strings copied so far are freed, but not the stale
+// ones that a spare leaf has.
 func TestCloneWithoutMemoryForStrings(t *testing.T) {
 	f := &faucet{alloctest.New(t), -1}
 	m := New[string, int](f, nil)

@@ -1,11 +1,12 @@
-// Rank: entries by their index in the order of keys.
+// Rank: an order-statistic tree, which finds entries by their index in the order of keys.
 //
-// With Options.Ranks an inner node has a size for each child, the number of entries below it.
+// With Options.Ranks an inner node has a size for each child: the number of entries below the
+// child.
 //
 //	inner   | count | keys ... | children, one more | sizes, one more |
 //
-// A copy of children copies their sizes too. An insert or a delete changes the sizes on the path to
-// its leaf. Splits and joins sum up the sizes of the nodes that they change.
+// Code that copies or moves children also copies their sizes. An insert or a delete changes the
+// sizes on the path to its leaf. Splits and joins sum up the sizes of the nodes that they change.
 
 package btree
 
@@ -15,8 +16,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// GetAt returns the entry with the given index in the order of keys, and whether there is one: 0 is
-// the index of the least key. It takes O(log n) time. It panics if Options.Ranks is not set.
+// GetAt returns the entry with the given index in the order of keys, and whether there is one. The
+// least key has index 0. It takes O(log n) time. It panics if Options.Ranks is not set.
 func (m *Map[K, V]) GetAt(index int) (k K, v V, ok bool) {
 	m.mustHaveRanks("GetAt")
 	if index < 0 || index >= m.length {
@@ -37,8 +38,8 @@ func (m *Map[K, V]) GetAt(index int) (k K, v V, ok bool) {
 	return m.key(n, index), *m.value(n, index), true
 }
 
-// Rank returns the number of keys that are less than k, and whether k is in the map: the number is
-// then the index of k. It takes O(log n) time. It panics if Options.Ranks is not set.
+// Rank returns the number of keys that are less than k, and whether k is in the map. If it is, the
+// number is k's index. It takes O(log n) time. It panics if Options.Ranks is not set.
 func (m *Map[K, V]) Rank(k K) (index int, found bool) {
 	m.mustHaveRanks("Rank")
 	if m.root == nil {
@@ -66,7 +67,7 @@ func (l *layout) size(n *node, i int) *int {
 	return (*int)(n.at(l.sizes + uintptr(i)*unsafe.Sizeof(0)))
 }
 
-// sizesOf returns the sizes of count children of the inner node n, from child i on.
+// sizesOf returns the sizes of children i to i+count-1 of the inner node n.
 func (l *layout) sizesOf(n *node, i, count int) []int { return unsafe.Slice(l.size(n, i), count) }
 
 // sum returns the sum of the sizes of the first i children of the inner node n.
@@ -77,7 +78,7 @@ func (m *Map[K, V]) sum(n *node, i int) (sum int) {
 	return sum
 }
 
-// grown adds change to the sizes on p.
+// grown adds change, which may be negative, to the sizes on p.
 func (m *Map[K, V]) grown(p *path, change int) {
 	if m.ranks {
 		for level := 1; level < m.height; level++ {
@@ -86,8 +87,8 @@ func (m *Map[K, V]) grown(p *path, change int) {
 	}
 }
 
-// grownAt counts a new key k of the leaf n in the sizes above n. If compare panics, it changes
-// nothing.
+// grownAt counts a new key k of the leaf n in the sizes above n. If compare panics, no size has
+// changed. If compare contradicts itself, it counts k on a path to another leaf.
 func (m *Map[K, V]) grownAt(n *node, k K) {
 	var p path
 	isLast := !m.cloned && n.next == 0
