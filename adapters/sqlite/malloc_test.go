@@ -20,7 +20,7 @@ import (
 )
 
 // heap is SQLite's heap in this process. With FREEHOLD_TEST_DEFAULT=1 SQLite keeps its own
-// memory.
+// allocator.
 var heap = freehold.NewHeap(&freehold.HeapOptions{Name: "sqlite", MaxBytes: 384 << 20})
 
 func TestMain(m *testing.M) {
@@ -58,7 +58,7 @@ func fill(n, bytes int) string {
 	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < %d) INSERT INTO rows(body) SELECT printf('%%0%dd', i) FROM n", n, bytes)
 }
 
-// The last connection's Close returns the memory at once.
+// Close of the last connection returns the memory to the system at once.
 func TestCloseReturnsMemory(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") != "" {
 		t.Skip("SQLite has its own memory")
@@ -95,7 +95,7 @@ func Example() {
 	// Output: SQLite 3 true
 }
 
-// At the heap's limit a statement fails with SQLite's error, and the connection goes on.
+// At the heap's limit a statement fails with SQLITE_NOMEM, and the connection still works.
 func TestLimit(t *testing.T) {
 	db := open(t)
 	defer db.Close()
@@ -146,7 +146,7 @@ func TestMemoryRunsOutInATransaction(t *testing.T) {
 			defer db.Close()
 			exec(t, db, "CREATE INDEX bodies ON rows(body)")
 			exec(t, db, fill(rows, 500))
-			length, ended := 500, [4]int{} // before, in and behind the change, and never
+			length, ended := 500, [4]int{} // ends in BEGIN, in the change, in COMMIT, and without error
 			for left := 0; left < 4<<20; left += 1<<12 + left/4 {
 				end := exhaust(t, left)
 				var err error
@@ -248,7 +248,7 @@ func TestUseOfAnotherHeap(t *testing.T) {
 	}
 }
 
-// A database that was opened before Use keeps its memory. The test runs itself in a new process.
+// Use fails once a database is open. The test runs itself in a new process.
 func TestUseAfterOpen(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {
 		out := suite.Rerun(t, "FREEHOLD_TEST_DEFAULT=1")
