@@ -69,10 +69,10 @@ import (
 //
 // An entry with a K and a V of 8 bytes takes 30 to 36 bytes in a map of more than 100,000 entries,
 // and up to 65 in a smaller one, which keeps more replaced tables for reuse: see Stats. On 64
-// processors, tables split sooner, and it takes 40 to 55 at 100,000. Larger entries take 1.5 to 2.2 times their
-// size, in whole words. Tables split, and never join: as in a Map, a steady stream of deletions and
-// insertions may double their memory. Only Close, or the collector with Options.Collect, returns
-// it.
+// processors tables split sooner, and an entry takes 40 to 55 bytes in a map of 100,000. Larger
+// entries take 1.5 to 2.2 times their size, in whole words. Tables split, and never join: as in a
+// Map, a steady stream of deletions and insertions may double their memory. Only Close, or the
+// collector with Options.Collect, returns it.
 //
 // A V of 128 bytes or more is in a block of its own, as strings and bytes are. Its entry takes as
 // much as one with a V of 8 bytes. Replacing such a value takes a new block, and fails if the

@@ -5,7 +5,7 @@
 //	more                    below the limit   one with twice the groups
 //	more                    the limit         two, by the next bit of the hash
 //
-// While there are less than four tables for each processor, tables of earlyClass split too.
+// While there are fewer than four tables for each processor, tables of earlyClass split too.
 //
 // So a Put copies at most one table, of up to 16 KiB. All memory is allocated first; an error
 // leaves the map unchanged.
@@ -25,7 +25,7 @@ import (
 )
 
 // makeRoom replaces the locked table of a hash, which has no place for it, and unlocks it. again
-// says that it has done so before.
+// says that the same call has replaced a table before.
 func (m *Shared[K, V]) makeRoom(x held, h uint64, again bool) error {
 	defer m.leave(x)
 	depth, class := x.head().depth, x.class()
@@ -43,7 +43,7 @@ func (m *Shared[K, V]) makeRoom(x held, h uint64, again bool) error {
 }
 
 // doubleClass returns the class with twice the groups. Smaller steps would keep more replaced tables:
-// those of steps of a half take twice the memory of the last table.
+// with growth by half, these take twice the memory of the last table.
 func doubleClass(of uintptr) uintptr {
 	if of < 8 {
 		return 2*of + 1
