@@ -110,8 +110,8 @@ func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt)
 	var number [8]byte
 	next, data := uint64(0), uint64(0) // the first bucket without a start, and that start
 
-	// writeStarts writes the starts of the buckets up to one. Empty buckets before it start there
-	// too.
+	// writeStarts writes the starts of the next buckets, up to bucket to, which all start at data:
+	// those before it are empty.
 	writeStarts := func(to uint64) {
 		binary.LittleEndian.PutUint64(number[:], data)
 		for ; next <= to; next++ {

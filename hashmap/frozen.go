@@ -51,11 +51,11 @@ var ErrCorrupt = errors.New("the file is not as Freeze wrote it")
 // is safe for concurrent use, except for Close. [OpenFrozen] makes one. Calls of the zero Frozen
 // panic, except Len and Close.
 //
-// The first call that reads a block of 4 KiB verifies its checksum. If the file is damaged, calls
-// return an error that matches [ErrCorrupt]. If it is truncated while it is open, the error matches
-// [io.ErrUnexpectedEOF] too, and the process does not crash. Not detected: changes by another
-// program to blocks that were verified before, and a truncation within a page that was verified
-// before: the rest of that page then reads as zeros.
+// The first call that reads a block of 4 KiB verifies its checksum. A call that reads a damaged
+// block returns an error that matches [ErrCorrupt]. If the file is truncated while it is open, a
+// call that reads the lost part does not fault: its error matches [io.ErrUnexpectedEOF] too. Not
+// detected: changes by another program to blocks that were verified before, and a truncation within
+// a page that was verified before. The rest of that page then reads as zeros.
 type Frozen[K comparable, V any] struct{ frozen }
 
 // frozen is the part of a Frozen that does not depend on its types.
@@ -273,7 +273,7 @@ func (f *frozen) check(b uint64) error {
 
 // A bucketReader reads the entries of a bucket one after the other.
 type bucketReader struct {
-	heads   []byte // those of the entries left
+	heads   []byte // heads of the entries left
 	at, end uint64 // offsets: the keys and values of the entries left
 }
 

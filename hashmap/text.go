@@ -32,7 +32,7 @@ const (
 	noText textKind = iota
 	isString
 	isBytes // of values only
-	isLarge // of values only
+	isLarge // of values; in a Frozen of keys too
 )
 
 // largeBytes is the size from which on a value is large: its bytes are stored as text. In a group
