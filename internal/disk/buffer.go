@@ -1,10 +1,10 @@
-// Buffer: memory for a region until it is written.
+// Buffer: the memory of a region until the region is written.
 //
 //	free --open--> open --full--> sealed --written--> free
 //
-// Appenders reserve room under Store.mu and copy their records without a lock. The bit of a
-// record's first unit in ready tells readers that the record is complete. So a reader with an
-// outdated place, where another record is being written, reads none of its bytes.
+// Appenders reserve room under Store.mu and copy their records without a lock. Then they set the
+// bit of the record's first unit in ready. Readers read only records whose bit is set. So a reader
+// with an outdated place never reads a record that is being copied there.
 
 package disk
 
@@ -16,14 +16,14 @@ import (
 type buffer struct {
 	mem  []byte        // off-heap
 	seq  atomic.Uint64 // of the region in the buffer, or 0
-	pins sync.RWMutex  // held shared by readers, and while the buffer becomes free
+	pins sync.RWMutex  // shared by readers; exclusive to make the buffer free
 
-	used, count int            // of records; guarded by Store.mu, and fixed once sealed
-	filling     sync.WaitGroup // appenders that copy
-	ready       []atomic.Uint64
+	used, count int             // bytes and number of records; guarded by Store.mu, fixed once sealed
+	filling     sync.WaitGroup  // appenders that copy
+	ready       []atomic.Uint64 // a bit for each unit
 }
 
-// begin makes b the buffer of an empty region.
+// begin makes b, which is free, the buffer of an empty region.
 func (b *buffer) begin(seq uint64) {
 	b.used, b.count = 0, 0
 	for i := range b.ready {
@@ -53,7 +53,7 @@ func (b *buffer) fill(r *Record, off, size int) {
 	b.filling.Done()
 }
 
-// read is Read for a record in b, which the caller has pinned.
+// read is Store.Read for the record at an offset in b. The caller holds b.pins.
 func (b *buffer) read(dst []byte, off int, key []byte) ([]byte, Meta, error) {
 	unit := off / UnitBytes
 	if b.ready[unit/64].Load()&(1<<(unit%64)) == 0 {

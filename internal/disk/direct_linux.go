@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setDirect makes reads and writes of f bypass the system's page cache, or not. It returns the
-// alignment that they then need, of offsets, sizes and memory.
+// setDirect sets whether reads and writes of f bypass the page cache (O_DIRECT). It returns the
+// alignment of offsets, sizes and memory that they then need.
 func setDirect(f *os.File, on bool) (align int, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// setDirect fails: reads and writes go through the system's page cache.
+// setDirect fails: reads and writes go through the page cache.
 func setDirect(*os.File, bool) (align int, err error) { return 0, errors.ErrUnsupported }

@@ -27,8 +27,8 @@ const (
 	lockPause = lockWait / 100
 )
 
-// openFile opens, locks and allocates the file of dir. fresh says that its regions are of no store:
-// it had another size, or a damaged header, which is then logged and written again.
+// openFile opens or creates the file in dir, locks it, and allocates its disk space. fresh reports
+// that the regions are unusable: the file is new, had another size, or had a damaged header.
 func openFile(dir string, size int64, sleep func(time.Duration), logger *slog.Logger) (f *os.File, fresh bool, err error) {
 	path := filepath.Join(dir, fileName)
 	// A symbolic link might lead to another user's file, and opening a pipe waits.
@@ -52,7 +52,8 @@ func openFile(dir string, size int64, sleep func(time.Duration), logger *slog.Lo
 	return f, fresh, nil
 }
 
-// prepare locks f, checks that it is a store's or empty, and gives it its size.
+// prepare locks f, checks its header, and gives it its size. It logs and replaces a header that is
+// damaged after its text.
 func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Logger) (fresh bool, err error) {
 	if err := lock(f, sleep); err != nil {
 		return false, err
@@ -69,13 +70,14 @@ func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Log
 	}
 	switch got = got[:n]; {
 	case bytes.Equal(got, header):
-	case bytes.HasPrefix(got, []byte(headerText)), bytes.HasPrefix(header, got): // it is a store's
+	case bytes.HasPrefix(got, []byte(headerText)), bytes.HasPrefix(header, got): // a store's
 		if n > 0 && logger != nil {
 			logger.LogAttrs(context.Background(), slog.LevelWarn, "freehold: a disk tier with a damaged header begins empty",
 				slog.String("file", f.Name()))
 		}
 		fresh = true
-		// The header is on disk before the file grows: a file with other bytes is not a store's.
+		// Sync the header before the file grows: after a crash in between, a file without the
+		// header would be refused as not a store's.
 		if _, err := f.WriteAt(header, 0); err != nil {
 			return false, errors.Join(err, f.Truncate(0))
 		}
@@ -95,8 +97,8 @@ func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Log
 	return fresh || info.Size() != size, err
 }
 
-// lock locks f. If f is locked, it waits up to lockWait: the kernel ends the reads by io_uring of a
-// killed process, and with them its lock, after the process has ended.
+// lock locks f, and waits up to lockWait for another holder. A killed process may hold the lock for
+// some milliseconds after its end, until the kernel has closed its io_uring.
 func lock(f *os.File, sleep func(time.Duration)) (err error) {
 	for waited := time.Duration(0); ; waited += lockPause {
 		if err = filelock.Lock(f, false); err != filelock.ErrInUse || waited >= lockWait {

@@ -1,10 +1,10 @@
-// Index: the file beside the store's that holds the owner's index between a clean stop and the next
-// start.
+// Index: a second file, with the owner's index, from a clean stop until the next start.
 //
 //	| magic 8 | region bytes 8 | regions 8 | first 8 | opened 8 | clean 8 | owner's bytes | crc 4 |
 //
-// Open removes the file before anything is written to the regions. So a process that is killed
-// leaves no index, and the next store begins empty, with sequence numbers of its own.
+// first, opened and clean are fields of Store. Open removes the file before the store writes to a
+// region. So a killed process leaves no index, and the next store begins empty, with other sequence
+// numbers.
 
 package disk
 
@@ -33,7 +33,8 @@ const (
 
 func (s *Store) indexPath() string { return s.file.Name() + ".index" }
 
-// saveIndex writes the index file: all of it or, after an error, none.
+// saveIndex syncs the store's file and then writes the index file. On an error there is no index
+// file.
 func (s *Store) saveIndex(save func(io.Writer) error) error {
 	if err := vm.SyncFile(s.file); err != nil {
 		return err
@@ -71,8 +72,8 @@ func (s *Store) saveIndex(save func(io.Writer) error) error {
 	return filelock.SyncEntry(s.file)
 }
 
-// loadIndex begins with the index of the last clean stop, if there is one, and removes its file.
-// Only an index that cannot be removed is an error.
+// loadIndex loads the index of the last clean stop, if there is one, and removes its file. warm
+// reports whether load succeeded. Only a failure to remove the file is an error.
 func (s *Store) loadIndex(load func(io.Reader) error) (warm bool, err error) {
 	path := s.indexPath()
 	if load != nil {
@@ -108,7 +109,8 @@ func (s *Store) readIndex(path string, load func(io.Reader) error) error {
 
 var errIndex = errors.New("not the index of this store")
 
-// verifyIndex checks an index file of some size, and returns the owner's bytes.
+// verifyIndex verifies an index file of size bytes, sets the store's numbers, and returns the
+// owner's bytes.
 func (s *Store) verifyIndex(f io.ReaderAt, size int64) (owners io.Reader, err error) {
 	end := size - sumBytes
 	if end < int64(indexHeadBytes) {

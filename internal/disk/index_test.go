@@ -210,8 +210,8 @@ func TestGeometry(t *testing.T) {
 				for _, off := range []int{0, UnitBytes, g.region - UnitBytes} {
 					at := g.place(seq, off)
 					index, got, ok := g.locate(at)
-					if !ok || got != off || index != g.index(seq) || g.latest(index, opened) != seq || at == 0 {
-						t.Errorf("%+v: offset %d of region %d: place %d, index %d, offset %d, latest %d", g, off, seq, at, index, got, g.latest(index, opened))
+					if !ok || got != off || index != g.index(seq) || g.seqOf(index, opened) != seq || at == 0 {
+						t.Errorf("%+v: offset %d of region %d: place %d, index %d, offset %d, sequence number %d", g, off, seq, at, index, got, g.seqOf(index, opened))
 					}
 					if p := g.position(seq, off); p <= g.position(seq-1, g.region-UnitBytes) {
 						t.Errorf("%+v: position %d does not grow", g, p)

@@ -1,39 +1,39 @@
 // Read: one record, from a buffer or the file.
 //
-// A region may be overwritten at any time, since readers hold no lock. A reader loads the region's
-// sequence number before it reads, and the checksum covers that number. So bytes of another lap of
-// the ring, or of two laps, have a wrong checksum, and then the reader looks at the sequence number
-// again: it tells an overwritten record from a damaged one.
+// Readers take no lock that delays the writer of the file, so a region may be overwritten while it
+// is read. A reader loads the region's sequence number before it reads. The checksum covers that
+// number, so bytes of another lap of the ring, or of two laps, fail the check. The reader then
+// loads the sequence number again: if it has changed, the record was overwritten, else it is
+// damaged.
 
 package disk
 
 import "errors"
 
-// Errors of Read, for errors.Is. Each means that the record cannot be had. All other errors are of
-// the disk, or of the parent for lack of memory. The store counts each kind.
+// Errors of Read, for errors.Is. Read also returns errors of the disk, and of the parent if it has
+// no memory. The store counts all but ErrOff.
 var (
-	// ErrOverwritten says that the region was overwritten meanwhile. The owner may refer to another
+	// ErrOverwritten says that the region has been overwritten. The owner may refer to another
 	// place by now: it should look again, at most a few times.
 	ErrOverwritten = errors.New("freehold: the record is overwritten")
 
-	// ErrOtherKey says that the record at this place is whole and has another key.
+	// ErrOtherKey says that the record at the place is intact and has another key.
 	ErrOtherKey = errors.New("freehold: the record has another key")
 
-	// ErrDamaged says that the bytes are not those that were written.
+	// ErrDamaged says that the bytes at the place fail the checksum.
 	ErrDamaged = errors.New("freehold: the record is damaged")
 
 	// ErrOff says that the store is closed, or has turned itself off.
 	ErrOff = errors.New("freehold: the disk tier is off")
 )
 
-// Read appends the value of the record at a place to dst, and returns its Meta. size is the
-// record's Size or more: an owner may know it only roughly. Read reads size bytes from the disk,
-// once, or takes the record from memory if its region is not yet written. If Read returns an error,
-// dst has its old length.
+// Read appends the value of the record at a place to dst, and returns its Meta. size must be the
+// record's Size or more: the owner may round it up. Read reads size bytes of the file at once, or
+// copies the record from its buffer if the region is not yet written. If Read returns an error, dst
+// has its old length.
 //
-// Read verifies the checksum, which covers place and region, and the whole key. So a value is never
-// a wrong one, but a record may have been replaced or deleted while it was read: the owner must
-// check its index afterwards if that matters.
+// Read verifies the checksum and compares the whole key. So it never returns another key's value.
+// The owner may have replaced or deleted the record meanwhile: it must check its index afterwards.
 func (s *Store) Read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, error) {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -58,7 +58,7 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	if !ok {
 		return dst, Meta{}, ErrOverwritten
 	}
-	seq := s.latest(index, s.opened.Load())
+	seq := s.seqOf(index, s.opened.Load())
 	if seq < s.first {
 		return dst, Meta{}, ErrOverwritten
 	}
@@ -72,7 +72,7 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 			s.counts.buffered.Add(1)
 			return b.read(dst, off, key)
 		}
-		break // it is written meanwhile
+		break // written meanwhile
 	}
 	size = min(max(size, HeadBytes), s.region-off)
 	from := s.offset(index) + int64(off)
@@ -90,21 +90,22 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	if ok {
 		return r.to(dst, key)
 	}
-	if s.latest(index, s.opened.Load()) != seq {
+	if s.seqOf(index, s.opened.Load()) != seq {
 		return dst, Meta{}, ErrOverwritten
 	}
 	return dst, Meta{}, ErrDamaged
 }
 
-// Life returns a number that changes when the region of a place is overwritten. An owner that
-// refers to the same place in the same life, before and after a Read, has the same record there.
-// The number never repeats while the store is open.
+// Life returns the sequence number of the region at a place, or 0 for a place outside of the
+// regions. It changes before the region is overwritten, and never repeats while the store is open.
+// If Life and the owner's reference to the place are the same before and after a Read, the record
+// is too.
 func (s *Store) Life(at Place) uint64 {
 	index, _, ok := s.locate(at)
 	if !ok {
 		return 0
 	}
-	return s.latest(index, s.opened.Load())
+	return s.seqOf(index, s.opened.Load())
 }
 
 // to appends r's value to dst if r has the key.

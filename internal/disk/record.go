@@ -3,10 +3,10 @@
 //	| crc 4 | value bytes 4 | key bytes 2 | kind 2 | expires 4 | flags 8 | version 8 | key | value |
 //
 // Numbers are little-endian. The checksum is the CRC-32C of the head's other 28 bytes, the key and
-// the value, combined with the record's position: the sequence number of its region and its place
+// the value, combined with the record's position: the sequence number of its region and its offset
 // there. So a record that an older lap of the ring left at the same place has a wrong checksum.
 //
-// The writer takes the checksum when it writes the region. Append only copies.
+// The writer computes checksums when it writes a region. Append only copies.
 
 package disk
 
@@ -29,7 +29,7 @@ type Record struct {
 	Key, Value []byte
 	Meta
 
-	again bool // it is written again
+	again bool // set by the store for Rewrite: Append counts it as Again
 }
 
 const maxKeyBytes = 1<<16 - 1
@@ -51,8 +51,8 @@ func (r *Record) put(b []byte) {
 	copy(b[HeadBytes+copy(b[HeadBytes:], r.Key):], r.Value)
 }
 
-// recordIn returns the record at the start of b. It is false if the lengths exceed b. Key and Value
-// are parts of b.
+// recordIn returns the record at the start of b. Key and Value alias b. ok is false if the lengths
+// exceed b. recordIn does not verify the checksum.
 func recordIn(b []byte) (r Record, ok bool) {
 	if len(b) < HeadBytes {
 		return r, false
@@ -70,7 +70,8 @@ func recordIn(b []byte) (r Record, ok bool) {
 	return r, true
 }
 
-// verified is recordIn, and checks the checksum for a record at a position.
+// verified returns the record at the start of b. ok is false if its checksum does not match
+// its bytes and position p.
 func verified(b []byte, p position) (r Record, ok bool) {
 	if r, ok = recordIn(b); !ok {
 		return r, false
@@ -78,7 +79,7 @@ func verified(b []byte, p position) (r Record, ok bool) {
 	return r, binary.LittleEndian.Uint32(b) == checksum(b[4:HeadBytes+len(r.Key)+len(r.Value)], p)
 }
 
-// seal writes the checksum of the record at the start of b.
+// seal computes the checksum of the record at the start of b, and writes it there.
 func seal(b []byte, p position) {
 	if r, ok := recordIn(b); ok {
 		binary.LittleEndian.PutUint32(b, checksum(b[4:HeadBytes+len(r.Key)+len(r.Value)], p))

@@ -1,16 +1,16 @@
-// Region: the unit in which the file is written.
+// Region: the unit in which the file is written and reclaimed.
 //
 //	| record | record | ... | free | hash n | ... | hash 1 | foot 32 B |
 //	0                       used                                 regionBytes
 //
-// An entry of the table of hashes is the hash of a record's key (8), its offset (2) and its size
-// (2), both in units. The foot is a magic number (4), the checksum of the rest of the foot and the
-// table (4), the number of entries (4), used in units (4), the region's sequence number (8) and 0
-// (8).
+// The table has an entry for each record: the hash of its key (8 B), its offset (2) and its size
+// (2), both in units. The foot has a magic number (4), the checksum of the table and the rest of
+// the foot (4), the number of entries (4), used in units (4), the region's sequence number (8) and
+// 0 (8).
 //
-// Each region that is filled gets the next sequence number, and seq modulo the number of regions is
-// its index in the file. So the latest sequence number tells all the others, and the store
-// keeps nothing for a region.
+// A region that begins to be filled gets the next sequence number. That number modulo the number of
+// regions is the region's index in the file. So the latest sequence number determines all the
+// others, and the store keeps no memory for a region.
 
 package disk
 
@@ -25,27 +25,28 @@ const (
 	footMagic  = 0x46525444
 )
 
-// A position is a place in the file and in time: the sequence number of a region times its units,
-// plus an offset in units.
+// A position is the sequence number of a region times the units of a region, plus an offset in
+// units. Unlike a Place, it is never used twice: each lap of the ring has other positions.
 type position uint64
 
-// mark combines a checksum with a position.
+// mark combines a checksum with a position, by multiplicative hashing.
 func (p position) mark(crc uint32) uint32 { return crc ^ uint32(uint64(p)*0x9E3779B97F4A7C15>>32) }
 
 // geometry is the size and the number of the regions.
 type geometry struct {
-	region  int // bytes, a power of two from 4 KiB on
+	region  int // bytes, a power of two of at least 4 KiB
 	regions int
 }
 
-// offset returns the offset of a region in the file.
+// offset returns the offset in the file of the region with an index.
 func (g geometry) offset(index int) int64 { return headerBytes + int64(index)*int64(g.region) }
 
 // index returns the index of the region that has, or had, a sequence number.
 func (g geometry) index(seq uint64) int { return int(seq % uint64(g.regions)) }
 
-// latest returns the sequence number of a region, if opened is the latest of all.
-func (g geometry) latest(index int, opened uint64) uint64 {
+// seqOf returns the sequence number of the region with an index, if opened is the latest sequence
+// number of the store.
+func (g geometry) seqOf(index int, opened uint64) uint64 {
 	back := g.index(opened) - index
 	if back < 0 {
 		back += g.regions
@@ -53,12 +54,13 @@ func (g geometry) latest(index int, opened uint64) uint64 {
 	return opened - uint64(back)
 }
 
-// place returns the place of an offset in the region with a sequence number.
+// place returns the place of an offset in the region with sequence number seq.
 func (g geometry) place(seq uint64, off int) Place {
 	return Place((g.offset(g.index(seq)) + int64(off)) / UnitBytes)
 }
 
-// locate is the reverse of place. It is false for a place outside of the regions.
+// locate is the inverse of place, with the region's index for its sequence number. ok is false for
+// a place outside of the regions.
 func (g geometry) locate(at Place) (index, off int, ok bool) {
 	from := int64(at)*UnitBytes - headerBytes
 	if from < 0 || from >= int64(g.region)*int64(g.regions) {
@@ -71,13 +73,13 @@ func (g geometry) position(seq uint64, off int) position {
 	return position(seq*uint64(g.region/UnitBytes) + uint64(off/UnitBytes))
 }
 
-// An entry of the table of hashes.
+// An entry is the entry of a record in its region's table. off and size are in bytes.
 type entry struct {
 	hash      uint64
 	off, size int
 }
 
-// entryAt returns the bytes of the ith entry in a region.
+// entryAt returns the bytes of entry i of a region's table, which grows down from the foot.
 func entryAt(region []byte, i int) []byte {
 	return region[len(region)-footBytes-(i+1)*entryBytes:][:entryBytes]
 }
@@ -96,7 +98,7 @@ func entryIn(b []byte) entry {
 	}
 }
 
-// putFoot completes a region with count entries.
+// putFoot writes the foot of a region whose table has count entries.
 func (g geometry) putFoot(region []byte, seq uint64, count, used int) {
 	foot := region[len(region)-footBytes:]
 	clear(foot)
@@ -107,7 +109,7 @@ func (g geometry) putFoot(region []byte, seq uint64, count, used int) {
 	binary.LittleEndian.PutUint32(foot[4:], g.footSum(region, seq, count))
 }
 
-// footSum returns the checksum of the table and of the foot from its third field on.
+// footSum returns the checksum of the table, and of the foot after its checksum.
 func (g geometry) footSum(region []byte, seq uint64, count int) uint32 {
 	end := len(region) - footBytes
 	crc := crc32.Checksum(region[end+8:], castagnoli)
@@ -115,8 +117,8 @@ func (g geometry) footSum(region []byte, seq uint64, count int) uint32 {
 	return g.position(seq, 0).mark(crc)
 }
 
-// count returns the number of entries that the foot at the end of tail says. It is false if tail
-// does not end in the foot of the region with that sequence number.
+// count returns the number of entries by the foot at the end of tail. ok is false if that is not
+// the foot of the region with sequence number seq. count does not verify the checksum.
 func (g geometry) count(tail []byte, seq uint64) (n int, ok bool) {
 	foot := tail[len(tail)-footBytes:]
 	count := binary.LittleEndian.Uint32(foot[8:])
@@ -125,8 +127,10 @@ func (g geometry) count(tail []byte, seq uint64) (n int, ok bool) {
 	return int(count), ok
 }
 
-// checkTable reports whether the table at the end of tail, which has it whole, has the right
-// checksum, and all its entries are in the region.
+// checkTable reports whether the table at the end of tail has the right checksum, and its entries
+// only refer to bytes of the region.
+//
+// Precondition: tail includes the whole table of count entries.
 func (g geometry) checkTable(tail []byte, seq uint64, count int) bool {
 	if binary.LittleEndian.Uint32(tail[len(tail)-footBytes+4:]) != g.footSum(tail, seq, count) {
 		return false

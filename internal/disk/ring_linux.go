@@ -1,12 +1,13 @@
 //go:build linux && (amd64 || arm64 || loong64 || ppc64le || riscv64)
 
-// Ring: reads by io_uring.
+// Ring: reads by io_uring. Elsewhere in this package the ring is the file, a ring of regions.
 //
 //	submit: entry -> submission queue -> io_uring_enter -> kernel
 //	kernel: completion queue -> eventfd -> Go's poller -> reap -> the goroutine that waits
 //
-// A blocking pread keeps its processor of Go's scheduler until a monitor takes it away, so a few
-// readers starve all other goroutines. Here only the goroutine waits, and no thread.
+// A blocking pread keeps its processor (P) of Go's scheduler until the monitor thread takes it
+// away, so a few readers starve all other goroutines. With io_uring the goroutine waits and no
+// thread blocks.
 
 package disk
 
@@ -64,16 +65,16 @@ const (
 	registerEventFD = 4
 )
 
-// A ring reads one file.
+// A ring is an io_uring that reads one file.
 //
-// submitting guards the submission queue, reaping the completion queue. The kernel writes the words
-// that the other side reads, so they are loaded and stored atomically.
+// submitting guards the submission queue, reaping the completion queue. The kernel shares the heads
+// and tails of both, so they are loaded and stored atomically.
 type ring struct {
 	fd     int
 	file   *os.File
-	target int32  // its descriptor
-	rings  []byte // both queues
-	slots  []byte // of submissions
+	target int32  // file's descriptor
+	rings  []byte // the mapping of both queues
+	slots  []byte // the mapping of submissions
 
 	submitting     sync.Mutex
 	sqHead, sqTail *uint32
@@ -84,13 +85,13 @@ type ring struct {
 	cqHead, cqTail *uint32
 	cqMask         uint32
 	completions    []completion
-	results        [ringEntries]chan int32 // of reads
-	free           chan uint32             // indexes of results that no read waits for
+	results        [ringEntries]chan int32 // each read that is under way has one
+	free           chan uint32             // indexes of results without a read
 	event          *os.File
-	reaped         chan struct{}
+	reaped         chan struct{} // closed when reapEvents has ended
 }
 
-// newRing returns a ring for f, or an error where the system has none or refuses it.
+// newRing returns a ring for f, or an error if the system has no io_uring or refuses it.
 func newRing(f *os.File) (_ reader, err error) {
 	var p ringParams
 	fd, _, e := unix.Syscall(unix.SYS_IO_URING_SETUP, ringEntries, uintptr(unsafe.Pointer(&p)), 0)
@@ -139,7 +140,7 @@ func newRing(f *os.File) (_ reader, err error) {
 	return r, nil
 }
 
-// reapEvents reaps when the kernel says that there is something.
+// reapEvents reaps each time the kernel signals completions by the eventfd.
 func (r *ring) reapEvents() {
 	defer close(r.reaped)
 	var count [8]byte
@@ -151,8 +152,9 @@ func (r *ring) reapEvents() {
 	}
 }
 
-// reap wakes the goroutines whose completions have come. One goroutine at a time does: after it has
-// unlocked it looks again, for those that gave up meanwhile.
+// reap passes each completion to the goroutine that waits for it. One goroutine at a time reaps.
+// After it has unlocked reaping, it checks the queue again: others may have failed to lock
+// meanwhile.
 func (r *ring) reap() {
 	for atomic.LoadUint32(r.cqTail) != atomic.LoadUint32(r.cqHead) && r.reaping.TryLock() {
 		for head := atomic.LoadUint32(r.cqHead); head != atomic.LoadUint32(r.cqTail); {
@@ -171,7 +173,7 @@ func (r *ring) ReadAt(b []byte, off int64) (n int, err error) {
 	for n < len(b) {
 		m, err := r.read(b[n:], off+int64(n))
 		switch err {
-		case unix.EAGAIN, unix.EBUSY, unix.EINTR, unix.ECANCELED: // the system cannot do it now
+		case unix.EAGAIN, unix.EBUSY, unix.EINTR, unix.ECANCELED: // a transient refusal
 			m, err = r.file.ReadAt(b[n:], off+int64(n))
 		}
 		n += m
@@ -185,7 +187,7 @@ func (r *ring) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// read reads once, and may read less than b.
+// read makes one read, which may be short.
 func (r *ring) read(b []byte, off int64) (n int, err error) {
 	i := <-r.free
 	defer func() { r.free <- i }()
@@ -202,8 +204,8 @@ func (r *ring) read(b []byte, off int64) (n int, err error) {
 	return int(result), nil
 }
 
-// submit passes s to the kernel. After an error the kernel has not seen it. The queue has room,
-// since it has an entry for each result.
+// submit passes s to the kernel. On an error the kernel has not seen s. The queue has room, since
+// it has an entry for each of results.
 func (r *ring) submit(s submission) error {
 	r.submitting.Lock()
 	defer r.submitting.Unlock()
@@ -218,7 +220,7 @@ func (r *ring) submit(s submission) error {
 		case e == 0 && n == 1, atomic.LoadUint32(r.sqHead) == tail+1:
 			return nil
 		default:
-			// The kernel looks at the tail only in this call, so the entry can be taken back.
+			// The kernel reads the tail only in this call, so the entry can be withdrawn.
 			atomic.StoreUint32(r.sqTail, tail)
 			if e == 0 {
 				e = unix.EAGAIN

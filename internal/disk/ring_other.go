@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// newRing fails: each read has a thread that waits.
+// newRing fails: each read blocks a thread.
 func newRing(*os.File) (reader, error) { return nil, errors.ErrUnsupported }

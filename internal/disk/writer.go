@@ -1,15 +1,15 @@
-// Writer: the goroutine that writes regions and empties old ones.
+// Writer: the goroutine that writes full regions and reclaims old ones.
 //
-//	next to be emptied                                   opened
+//	reclaimed next                                       opened
 //	v                                                    v
 //	| old | old | old | ... | old | being written | open | clean | clean | (old again)
 //
-// Clean regions are empty and may be overwritten. A region becomes clean when the owner refers to
-// none of its records any more. Its table of hashes tells which records it has, so the rest of the
-// region is read only if something in it is written again.
+// The owner refers to no record of a clean region, so the region may be overwritten. To reclaim an
+// old region, the writer reads its table, which tells the owner what to forget. It reads the rest
+// of the region only if records of it are written again.
 //
-// The writer reads by pread, not by the ring: a goroutine that waits for the ring gets a processor
-// of Go's scheduler only after others have used theirs up, and regions would be emptied too slowly.
+// The writer reads by pread, not by io_uring. A goroutine that waits for io_uring runs again only
+// after others have used up their time slices, and regions would be reclaimed too slowly.
 
 package disk
 
@@ -18,7 +18,9 @@ import (
 	"io"
 )
 
-// reserve finds room in the open region and returns its buffer, or nil.
+// reserve reserves room for a record in the open region, and returns its buffer and the offset. If
+// the region is full, it opens the next. b is nil if there is no free buffer or clean region, or
+// the store is closed or off.
 func (s *Store) reserve(hash uint64, size int) (b *buffer, off int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,13 +43,14 @@ func (s *Store) reserve(hash uint64, size int) (b *buffer, off int) {
 		}
 		s.open, s.free = s.free[len(s.free)-1], s.free[:len(s.free)-1]
 		s.clean--
-		// The buffer has the region before any reader knows of it: see Read.
+		// begin comes first: a reader that sees the new number in opened finds the buffer.
 		s.open.begin(s.opened.Load() + 1)
 		s.opened.Add(1)
 	}
 }
 
-// sealOpen gives the open region to the writer. The channel has room for all buffers.
+// sealOpen passes the open region to the writer. It does not block: the channel has room for all
+// buffers.
 func (s *Store) sealOpen() {
 	if s.open != nil {
 		s.sealed <- s.open
@@ -56,7 +59,7 @@ func (s *Store) sealOpen() {
 }
 
 func (s *Store) writeAll() {
-	defer close(s.written)
+	defer close(s.writerDone)
 	s.makeRoom()
 	s.wrote()
 	for b := range s.sealed {
@@ -70,7 +73,7 @@ func (s *Store) writeAll() {
 	}
 }
 
-// write writes a sealed region to the file.
+// write completes a sealed region with checksums and foot, and writes it to the file.
 func (s *Store) write(b *buffer) {
 	b.filling.Wait()
 	if s.off.Load() != nil {
@@ -82,7 +85,7 @@ func (s *Store) write(b *buffer) {
 		seal(b.mem[e.off:e.off+e.size], s.position(seq, e.off))
 	}
 	s.putFoot(b.mem, seq, b.count, b.used)
-	// A large gap between the records and the table is not written.
+	// Leave out a large gap between the records and the table.
 	end, table := pagesUp(b.used), (len(b.mem)-footBytes-b.count*entryBytes)&^(pageBytes-1)
 	if table-end < leastGap {
 		end, table = len(b.mem), len(b.mem)
@@ -99,7 +102,7 @@ func (s *Store) write(b *buffer) {
 	}
 }
 
-// makeRoom empties the oldest regions until enough are clean.
+// makeRoom reclaims the oldest regions until wantClean are clean.
 func (s *Store) makeRoom() {
 	for {
 		s.mu.Lock()
@@ -116,7 +119,8 @@ func (s *Store) makeRoom() {
 	}
 }
 
-// reclaim has the owner forget the records of a region, except those that are written again.
+// reclaim makes the owner forget all places in a region. It offers the records that are worth it to
+// Rewrite before.
 func (s *Store) reclaim(seq uint64) {
 	s.counts.reclaimed.Add(1)
 	if !s.readTable(seq) {
@@ -140,7 +144,7 @@ func (s *Store) reclaim(seq uint64) {
 	}
 }
 
-// readTable reads the table of a region to s.table.
+// readTable reads the table of a region to s.table, and reports whether it is whole.
 func (s *Store) readTable(seq uint64) bool {
 	read := func(n int) bool {
 		from := s.region - n
@@ -165,9 +169,9 @@ func (s *Store) readTable(seq uint64) bool {
 	return true
 }
 
-// chooseAgain sets s.worth to 0 for all records but the ones to be written again: those with the
-// highest worth first, up to half of the region. If there are any, it reads the region to
-// s.scratch.
+// chooseAgain chooses the records to be written again: those with the highest worth, up to half of
+// the region. s.worth is 0 for all others. If it has chosen any, it reads the records of the region
+// to s.scratch.
 func (s *Store) chooseAgain(seq uint64) {
 	s.worth = s.worth[:0]
 	var bytes [maxWorth + 1]int
@@ -196,8 +200,7 @@ func (s *Store) chooseAgain(seq uint64) {
 	}
 }
 
-// readFull reads len(b) bytes by readAt. An error is counted, and the store turns itself off at the
-// eighth.
+// readFull reads len(b) bytes by readAt. It counts errors, and turns the store off at the eighth.
 func (s *Store) readFull(readAt func(b []byte, off int64) (int, error), b []byte, off int64) error {
 	n, err := readAt(b, off)
 	if n == len(b) {
