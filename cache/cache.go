@@ -8,6 +8,8 @@
 //
 // The files are layers. Each file calls only files below it, internal/cuckoo for the index, and
 // internal/blocks for arrays of memory. All call cache.go for sizes that follow from the options.
+// tier is an exception: it also locks shards, and stores and drops their items, by lend, write,
+// shard and reclaim, and pauses sweeps.
 //
 //	of, snapshot           types and streams, by the calls of a Cache
 //	load                   calls that load missing values
@@ -15,11 +17,11 @@
 //	bound, lend            the shards' parts of MaxBytes
 //	stats                  figures
 //	sweep                  drops expired entries and returns memory, in the background
-//	disk                   opens and closes the disk tier, and answers its store
+//	disk                   Options.Disk, the file of its index, and the calls of its store
 //	shard, rewrite         the entries of a shard
 //	reclaim                memory for items, by dropping expired ones and emptying segments
 //	allot                  memory for items, as long as some is available
-//	tier                   the entries on disk, and their ways between memory and disk
+//	tier                   a shard's index of entries on disk; moves entries to disk and back
 //	pinned, version        the item that a slot refers to, and its version
 //	policy                 chooses victims; it changes only ghosts, in the notes of buckets
 //	segment, expiry        blocks of items, their byte counts, expiry and pins
@@ -68,7 +70,7 @@ type Cache struct {
 	refreshes    refreshes
 	loaded       loadCounts
 	disk         *disk.Store // nil without Options.Disk
-	diskOff      error       // why it could not be opened
+	diskOff      error       // why New could not open the disk tier, or nil
 	seam         seam.Seam
 }
 

@@ -1,12 +1,14 @@
-// Disk: Options.Disk, the store that the tiers of all shards share, and its index between a clean
-// stop and the next start.
+// Disk: Options.Disk, the store that the tiers of all shards share, and the file of the index.
 //
-//	version 4 B | format's length 4 B, format | seed 3 * 8 B | highest version 8 B | newest place 4 B
-//	| extra bytes 4 B | shards 4 B | parts 4 B | for each part of each shard: slots' number 8 B, slots
+// Close writes the indexes of all shards to the index file, and the next New reads them:
 //
-// Numbers are little-endian. The store verifies a checksum of all this. A slot has 27 bits of its
-// key's hash, and the numbers of its part and shard have the others that are known. So a cache with
-// more shards or parts begins empty.
+//	| format of the file 4 B | length of Options.Format 4 B, its bytes | seed 3 * 8 B
+//	| highest version 8 B | newest place 4 B | extra bytes 4 B | shards 4 B | parts of a shard 4 B
+//	| for each part of each shard: number of slots 8 B, slots
+//
+// Numbers are little-endian. The store verifies a checksum of the file. A slot has 27 bits of its
+// key's hash. The numbers of its part and its shard are further bits. No others are known, so a
+// cache with more shards, or with more parts in a shard, begins empty.
 
 package cache
 
@@ -26,60 +28,61 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-// A Disk is a second, larger tier of a cache, in a file on an SSD. Entries that are evicted from
-// memory are written there, and reads that find no entry in memory read it there. All calls mean
-// the same as without a disk, with the exceptions in the guide, docs/caches.md: for example, All
-// and Snapshot see the entries in memory only.
+// A Disk is a second, larger tier of a cache, in a file on an SSD. The cache writes entries that it
+// evicts from memory to the file, and reads that miss in memory read the file. All calls mean the
+// same as without a disk, with the exceptions in the guide, docs/caches.md: for example, All and
+// Snapshot see the entries in memory only.
 //
 // Entries larger than about 1 MiB are not written to disk.
 //
-// Each entry on disk takes about 11 bytes of memory, within Options.MaxBytes. If that is short, the
-// oldest entries on disk are dropped. The buffers of the file take an eighth of MaxBytes more, at
-// least 5 and at most 17 MiB.
+// Each entry on disk takes about 11 bytes of memory, within Options.MaxBytes. If that is short, old
+// entries on disk are dropped. The buffers of the file take an eighth of Options.MaxBytes more, and
+// 1 MiB: together at least 5 MiB, or 4 for a file of 8 MiB, and at most 17.
 //
-// A Get that reads the disk waits for it, about 0.1 ms, and may block a thread. Delete, Add, Replace,
+// Get waits about 0.1 ms if it reads the disk, and may block a thread. Delete, Add, Replace,
 // CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do.
 //
-// Close writes the buffered entries, and the next New with the same Dir and Options.Format finds the
-// entries on disk again. After a crash it begins empty. New also begins empty if the file's size has
-// changed, if Options.Access or RefreshAfter is newly set or unset, or if the bound or the number of
-// processors has become larger, so that the cache has more shards.
+// Close writes the buffered entries and an index of the entries on disk. The next New with the same
+// Dir and Options.Format finds the entries again. The tier begins empty after a crash, if the size
+// of the file has changed, or if Options.Access or RefreshAfter is newly set or unset. It also
+// begins empty if another Options.MaxBytes or number of processors gives the cache more shards, or
+// a shard so much memory that it divides its index into more parts.
 //
-// Only Close closes the file: a cache that is dropped without it keeps the file locked until the
+// Only Close closes the file. A cache that is dropped without Close keeps the file locked until the
 // process ends.
 //
-// If the disk fails, the tier turns itself off, with an error to log/slog's default logger, and the
-// cache goes on in memory: see DiskStats.Off. So does New if it cannot open the files.
+// If the disk fails, the tier turns itself off, logs an error to log/slog's default logger, and the
+// cache goes on in memory: see DiskStats.Off. New does the same if it cannot open the files.
 type Disk struct {
-	// Dir is the directory, which must exist, of the files freehold.disk and freehold.disk.index.
-	// One cache at a time may use it.
+	// Dir is the directory of the files freehold.disk and freehold.disk.index. It must exist. One
+	// cache at a time may use it.
 	Dir string
 
-	// MaxBytes bounds the size of the file, from 8 MiB to 256 GiB. New allocates it on disk. The
-	// file has a header of 4 KiB and then whole MiB, so 8 MiB have room for 7 MiB of entries.
+	// MaxBytes bounds the size of the file, from 8 MiB to 256 GiB. New allocates the disk space.
+	// The file has a header of 4 KiB and then whole MiB, so 8 MiB have room for 7 MiB of entries.
 	MaxBytes int64
 
-	// MinValue is the size of the smallest value that is written to disk, in bytes. A small entry
-	// takes the memory of a large one in the index, and the time of its read. Negative values
-	// panic.
+	// MinValue is the size of the smallest value that is written to disk, in bytes. In the index
+	// and in the time of a read, a small entry costs as much as a large one. New panics if MinValue
+	// is negative.
 	MinValue int
 }
 
 // DiskStats are the figures of a cache's disk tier.
 type DiskStats struct {
-	Items       int   // entries on disk, also those that are in memory too, and expired ones
+	Items       int   // entries on disk, including expired ones and those that memory has too
 	FileBytes   int64 // the size of the file
-	IndexBytes  int   // of memory, within MaxBytes
-	BufferBytes int   // of memory, outside of MaxBytes
+	IndexBytes  int   // memory of the index, within Options.MaxBytes
+	BufferBytes int   // memory of the buffers, outside of Options.MaxBytes
 
 	Hits         uint64 // of Stats.Hits: reads that found the entry on disk only
-	Written      uint64 // entries written
-	WrittenBytes uint64 // to the file, with those that were written again to keep them
-	Rejected     uint64 // entries that were evicted from memory, and not written; see the guide
-	Evicted      uint64 // entries dropped from the disk for room, or since the index has no memory
-	Errors       uint64 // entries lost by a failed read, damaged bytes, or a disk that is off
+	Written      uint64 // entries written, each time that they leave memory and are not on disk
+	WrittenBytes uint64 // bytes written to the file, including entries that were written again
+	Rejected     uint64 // entries evicted from memory and not written: see the guide
+	Evicted      uint64 // entries dropped from the disk for room, or because the index has no memory
+	Errors       uint64 // entries lost: damaged, a failed read (also without memory), or Off
 
-	Off error // why the disk is not used any more, or nil
+	Off error // the error because of which the disk is not used, or nil
 }
 
 func (d *Disk) check(o *Options) {
@@ -101,7 +104,8 @@ func (d *Disk) check(o *Options) {
 	}
 }
 
-// openDisk begins the disk tier.
+// openDisk opens the store, and loads the index of the last clean stop. On an error it logs, and
+// the cache has no tiers.
 func (c *Cache) openDisk() {
 	d := *c.options.Disk
 	c.options.Disk = &d
@@ -136,12 +140,12 @@ func (c *Cache) openDisk() {
 	c.disk = store
 }
 
-// newDiskSeed gives the cache a seed that can be kept in a file.
+// newDiskSeed gives the cache a random seed that can be written to the index file.
 func (c *Cache) newDiskSeed() {
 	c.seed = hash.SeedOf([3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()})
 }
 
-// closeDisk ends the disk tier, and keeps its index.
+// closeDisk closes the store, which writes the index file by saveDisk.
 func (c *Cache) closeDisk() {
 	if c.disk == nil {
 		return
@@ -152,8 +156,8 @@ func (c *Cache) closeDisk() {
 }
 
 const (
-	diskFormat  = 2 // of the index
-	bufferShare = 8 // of the bound: buffers take one part more
+	diskFormat  = 2 // of the index file
+	bufferShare = 8 // buffers take Options.MaxBytes/bufferShare more
 )
 
 func (c *Cache) saveDisk(w io.Writer) error {
@@ -187,8 +191,8 @@ func (c *Cache) saveDisk(w io.Writer) error {
 	return b.Flush()
 }
 
-// each calls f with the slots of a part of the index, and the known bits of their hashes. It
-// removes those for which f returns false.
+// each calls f with each slot of a part of the index, and with the slot's tag as a hash. It removes
+// the slots for which f returns false.
 func (t *tier) each(ix *cuckoo.Index, f func(h uint64, w diskSlot) bool) {
 	for i := range ix.Buckets() {
 		b := ix.Bucket(i)
@@ -200,7 +204,7 @@ func (t *tier) each(ix *cuckoo.Index, f func(h uint64, w diskSlot) bool) {
 	}
 }
 
-// errOtherDisk says that a cache with other options has written the index.
+// errOtherDisk says that a cache with other options has written the index file.
 var errOtherDisk = errors.New("the disk tier is of a cache with other options")
 
 func (c *Cache) loadDisk(r io.Reader) error {
@@ -248,7 +252,7 @@ func (c *Cache) loadDisk(r io.Reader) error {
 	return err
 }
 
-// loadSlot adds a slot of an earlier cache.
+// loadSlot inserts a slot from the index file. h has the known bits of the key's hash.
 func (t *tier) loadSlot(h uint64, w diskSlot) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -259,10 +263,11 @@ func (t *tier) loadSlot(h uint64, w diskSlot) {
 	t.insert(h, w)
 }
 
-// An owner is the cache as the store sees it. It does not keep a cache that is dropped.
+// An owner is the store's disk.Owner. Its reference to the cache is weak, so that the store does
+// not keep a dropped cache alive.
 type owner struct{ weak.Pointer[Cache] }
 
-// locked calls f with the tier of a hash, under its lock.
+// locked calls f with the tier of a hash, under its shard's lock.
 func (o owner) locked(h uint64, f func(t *tier)) {
 	if c := o.Value(); c != nil {
 		s := c.shardOf(h)
@@ -274,7 +279,7 @@ func (o owner) locked(h uint64, f func(t *tier)) {
 	}
 }
 
-// Worth returns 1 for a record that was hit since it was written.
+// Worth returns 1 for a record that was hit since it was written, and 0 for all others.
 func (o owner) Worth(h uint64, at disk.Place) (n int) {
 	o.locked(h, func(t *tier) {
 		if slot := t.find(h, at); slot != nil && diskSlot(slot.Load())&diskHit != 0 {
@@ -284,7 +289,7 @@ func (o owner) Worth(h uint64, at disk.Place) (n int) {
 	return n
 }
 
-// Rewrite writes a record again.
+// Rewrite writes a record again, unless it has expired or the index does not refer to it any more.
 func (o owner) Rewrite(at disk.Place, r *disk.Record) {
 	o.locked(r.Hash, func(t *tier) {
 		slot := t.find(r.Hash, at)
@@ -298,7 +303,7 @@ func (o owner) Rewrite(at disk.Place, r *disk.Record) {
 	})
 }
 
-// Leave forgets a record.
+// Leave removes the slot of a record whose region is to be overwritten.
 func (o owner) Leave(h uint64, at disk.Place) {
 	o.locked(h, func(t *tier) {
 		t.full = true
@@ -309,7 +314,7 @@ func (o owner) Leave(h uint64, at disk.Place) {
 	})
 }
 
-// Lost forgets all records of some places.
+// Lost removes the slots of all records at from <= place < to.
 func (o owner) Lost(from, to disk.Place) {
 	c := o.Value()
 	for i := 0; c != nil && i < len(c.shards); i++ {
@@ -327,7 +332,7 @@ func (o owner) Lost(from, to disk.Place) {
 	}
 }
 
-// addDisk adds the figures of the disk tier.
+// addDisk sets the figures of the store. The tiers add theirs by addTo.
 func (c *Cache) addDisk(st *Stats) {
 	st.Disk.Off = c.diskOff
 	if c.disk == nil {

@@ -80,11 +80,11 @@ type Options struct {
 	KeepAll bool
 
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
-	// an entry that a call replaces, deletes or clears, nor with one that goes to Disk, even when it
-	// leaves the disk. Key and value are the cache's own memory:
-	// OnEvict must neither change nor keep them. It runs under the lock of a shard. So it must be
-	// short, and calls of the cache from it deadlock. Calls for entries of different shards may run
-	// at the same time.
+	// an entry that a call replaces, deletes or clears. Nor is it called with an entry that goes to
+	// Disk, neither then nor when the entry leaves the disk. Key and value are the cache's own
+	// memory: OnEvict must neither change nor keep them. It runs under the lock of a shard. So it
+	// must be short, and calls of the cache from it deadlock. Calls for entries of different shards
+	// may run at the same time.
 	//
 	// OnEvict runs in the call that needs the room. For entries that have expired, it also runs in
 	// a goroutine of the cache, within a second after the expiry, or later if the processors are
@@ -103,8 +103,8 @@ type Options struct {
 	// not be closed before the collector has closed the cache.
 	Collect bool
 
-	// Disk, unless it is nil, adds a second, larger tier on disk, for the entries that are evicted
-	// from memory.
+	// Disk, unless it is nil, adds a second, larger tier on disk for entries that are evicted from
+	// memory.
 	Disk *Disk
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the

@@ -40,12 +40,11 @@ func (c *Cache) appendRead(s *shard, r pinned, dst []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// GetContext is Get that does not wait longer for Options.Disk than ctx allows. If ctx is done while
-// the entry may be on disk only, GetContext returns the error of ctx, and counts no read. It finds
-// an entry in memory even if ctx is done.
+// GetContext is Get, but waits for Options.Disk only until ctx is done. It then returns the error
+// of ctx, and counts no read. It finds an entry in memory even if ctx is done.
 //
-// A ctx that can be done costs a goroutine for each read of the disk. The read goes on after
-// GetContext has returned, and Close waits for it. OnEvict may be called there.
+// If ctx can be done, each read of the disk costs a goroutine. That goroutine may outlast the call:
+// Close waits for it, and it may call OnEvict.
 func (c *Cache) GetContext(ctx context.Context, dst, key []byte) (_ []byte, found bool, err error) {
 	c.base.MustBeOpen(&kind, "GetContext")
 	h := c.seed.Bytes(key)

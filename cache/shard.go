@@ -91,7 +91,7 @@ type write struct {
 	asks     bool   // Options.Expiry gives the TTL
 	kept     bool   // the item is not evicted
 	keeps    bool   // the entry takes over the version of the key's entry, for Mark
-	promoted bool   // the entry stays on disk
+	promoted bool   // the entry comes from disk, and its record stays there
 
 	restored *marks   // of the shard, by the Restore that stores the entry: writes since it began win
 	rank     uint16   // of a restored entry: see rankOf

@@ -69,8 +69,8 @@ func (s *shard) sweepExpired(now uint32) {
 }
 
 // compact empties a part of the segments while more than half of the items' bytes are garbage. Then
-// it returns a part of the spare segments beyond the reserve to the parent, and the memory of an
-// index, or of a part of the disk's, that is nearly empty. It reports whether work is left.
+// it returns a part of the spare segments beyond the reserve to the parent, and memory of a nearly
+// empty item index, or of nearly empty parts of the disk index. It reports whether work is left.
 func (s *shard) compact() (more bool) {
 	for range s.segs.count()/emptyShare + 1 {
 		v := s.victims()

@@ -1,30 +1,36 @@
-// Tier: the entries of a shard that are on disk. Its index refers to records of internal/disk.
+// Tier: a shard's index of its entries on disk, whose records internal/disk stores.
 //
-//	         demote: append a record, insert its slot, remove the item's slot
-//	memory --------------------------------------------------------------------> disk
-//	       <--------------------------------------------------------------------
+//	         demote: append a record, insert its disk slot, remove the item's slot
+//	memory ------------------------------------------------------------------------> disk
+//	       <------------------------------------------------------------------------
 //	         fetch: read the record without the lock, settle under it, promote
 //
-//	slot     | tag 27 | hit 1 | class 4 | place 32 |        0 is an empty slot
+//	disk slot     | tag 27 | hit 1 | class 4 | place 32 |        0 is an empty slot
 //
-// The class bounds the size of the record, so that one read of the disk gets all of it. The record
-// has the whole key. The tag and the part of the index have at most 32 bits of its hash.
+// In this file a slot is a disk slot, unless it is an item's. hit means that a read other than Peek
+// has found the record. The class bounds the size of the record, so that one read of the disk gets
+// all of it. The record has the whole key. The tag and the number of the index's part have at most
+// 32 bits of the key's hash.
 //
-// Slots change under the shard's lock only. A call that writes or deletes a key forgets its slot
-// under the lock under which it changes the memory. So no older value comes back. A promoted item
-// keeps its slot: memory and disk then have the same entry, and evicting it writes nothing. All
-// records with equal hash bits are forgotten together, since only a read of the disk could tell
-// them apart.
+// Slots change only under the shard's lock. A call that writes or deletes a key changes memory and
+// forgets the key's slots under the same lock, so an older value never comes back. Slots with equal
+// hash bits are forgotten together, since only a read of the disk could tell them apart.
+//
+// A promoted item keeps its slot: memory and disk then have the same entry, and evicting the item
+// writes nothing.
+//
+// An image is an item in a buffer of the Go heap, made from a record. Calls read images like items.
 //
 // # Why readers miss no entry
 //
-// A reader searches the memory and then the disk, without a lock. An entry that goes to the disk
-// has a slot there before its item's slot is removed. An entry that goes to memory has an item
-// there before its slot is forgotten, and forget makes the index's sequence counter odd meanwhile.
-// So a miss is valid if the sequence counters of both indexes were even and are unchanged.
+// A reader searches memory and then the disk, without a lock. An entry that goes to disk has its
+// disk slot before its item's slot is removed. An entry that goes to memory has an item before its
+// disk slot is forgotten, and forget makes the sequence counter of the disk index odd meanwhile. So
+// a miss is valid if the counters of both indexes were even before the search and are unchanged
+// after it.
 //
-// A record that was read counts only if its slot is still there under the lock, and if the place
-// was not used again (disk.Store.Life).
+// A record that was read is valid only if its slot is still there under the lock, and if its place
+// was not reused (disk.Store.Life).
 
 package cache
 
@@ -43,6 +49,7 @@ import (
 	"github.com/freehold-go/freehold/internal/disk"
 )
 
+// A diskSlot is a slot of a tier's index.
 type diskSlot uint64
 
 const (
@@ -53,22 +60,22 @@ const (
 	diskTagShift           = diskPlaceBits + classBits + 1
 
 	maxTierParts   = 32
-	partItems      = 1 << 20 // of a part, if entries have partValue bytes
+	partItems      = 1 << 20 // wanted in a part, if a record has partValue bytes
 	partValue      = 1 << 10
-	partSegments   = 32 // of the shard, for each part
+	partSegments   = 32 // a shard has at least that many segments for each of several parts
 	tierShare      = 2  // both indexes take at most 1/tierShare of the shard
-	fetches        = 8  // reads of a key whose slots change all the time
-	mostCandidates = 4  // slots with the same tag that a read looks at
+	fetches        = 8  // after so many reads, settle forgets slots that keep changing
+	mostCandidates = 4  // slots with the same tag that a call reads
 
-	learnItems  = 1024 // never read, between two decisions
-	sampleShift = 62   // of the hash: a quarter of the keys
+	learnItems  = 1024 // declines decides once for so many items that were never read
+	sampleShift = 62   // 0 in the bits of the hash from here on: a quarter of the keys
 )
 
-// The fields fill 64 bits.
+// The fields of a diskSlot fill 64 bits.
 const _ = uint(64-cuckoo.TagBits-diskTagShift) + uint(diskTagShift+cuckoo.TagBits-64)
 
 // recordBytes has the largest size of a record of each class. Most are an eighth above a power of
-// two, for key and head.
+// two, which leaves room for key and head.
 var recordBytes = [1 << classBits]int{
 	320, 576, 832, 1152, 1664, 2304, 3328, 4608, 6656, 9216, 18 << 10, 36 << 10, 72 << 10, 144 << 10, 288 << 10, 1 << 20,
 }
@@ -82,24 +89,25 @@ func (w diskSlot) tag() uint32       { return uint32(w >> diskTagShift) }
 func (w diskSlot) place() disk.Place { return disk.Place(w & diskPlace) }
 func (w diskSlot) bytes() int        { return recordBytes[w>>diskPlaceBits&(1<<classBits-1)] }
 
-// A tier is the part of the disk tier that belongs to a shard. The shard's lock guards it, except
-// that readers search parts without it.
+// A tier is a shard's part of the disk tier. The shard's lock guards it, but readers search parts
+// without the lock.
 type tier struct {
 	s      *shard
 	store  *disk.Store
-	shape  shape          // of images: see diskCopy
+	shape  shape          // of images
 	parts  []cuckoo.Index // a power of two, by the bits of a hash above the tag
 	newest disk.Place     // of the last record, or disk.Store.Newest of the last clean stop
-	wants  *cuckoo.Index  // the part that found no memory for a chunk; nil if none did
+	wants  *cuckoo.Index  // the part that found no memory for a chunk, or nil
 
-	hits, written, rejected, evicted, errors uint64
+	hits, written, rejected, evicted, errors uint64 // see DiskStats
 
-	full     bool   // a record has been overwritten
-	samples  bool   // of the items that were never read, few are written
-	offered  int    // of those, since the last decision
-	hitsThen uint64 // at the last decision
+	full     bool   // the file is full: a region was reclaimed
+	samples  bool   // only a quarter of the items that were never read is written
+	offered  int    // items that were never read, since the last decision: see declines
+	hitsThen uint64 // hits at the last decision
 }
 
+// newTier returns the tier of a shard for a file of the given bytes. It has no store yet.
 func newTier(s *shard, bytes int64) *tier {
 	n := 1
 	for items := bytes / partValue / int64(len(s.c.shards)); n < maxTierParts && int64(n)*partItems < items &&
@@ -118,7 +126,7 @@ func (t *tier) part(h uint64) *cuckoo.Index {
 	return &t.parts[h>>cuckoo.TagBits&uint64(len(t.parts)-1)]
 }
 
-// len returns the number of records that the tier refers to, and chunks the chunks of its index.
+// len returns the number of records to which the tier refers.
 func (t *tier) len() (n int) {
 	for i := range t.parts {
 		n += t.parts[i].Len()
@@ -126,6 +134,7 @@ func (t *tier) len() (n int) {
 	return n
 }
 
+// chunks returns the number of chunks of the index.
 func (t *tier) chunks() (n int) {
 	if t != nil {
 		for i := range t.parts {
@@ -135,14 +144,14 @@ func (t *tier) chunks() (n int) {
 	return n
 }
 
-// slots returns the slots with the tag of h, without a lock. Further ones are left out.
+// slots returns the slots with the tag of h, at most mostCandidates of them, without a lock.
 func (t *tier) slots(h uint64) (words [mostCandidates]diskSlot, n int) {
 	ix := t.part(h)
 	found := ix.Search(tagOf(h))
 	if !found.Found() {
 		return words, 0
 	}
-	me := t.s.c.readers.Enter() // so that no bucket is freed
+	me := t.s.c.readers.Enter() // until Leave, no bucket is freed
 	for at := ix.Next(&found); at != nil && n < len(words); at = ix.Next(&found) {
 		if w := diskSlot(at.Load()); w != 0 && w.tag() == tagOf(h) {
 			words[n] = w
@@ -153,7 +162,7 @@ func (t *tier) slots(h uint64) (words [mostCandidates]diskSlot, n int) {
 	return words, n
 }
 
-// find returns the slot of a place, or nil.
+// find returns the slot with the tag of h and a place, or nil.
 func (t *tier) find(h uint64, at disk.Place) *atomic.Uint64 {
 	return t.part(h).Find(tagOf(h), uint64(diskPlace), uint64(at))
 }
@@ -171,25 +180,27 @@ func (t *tier) forget(h uint64) {
 	}
 }
 
-// insert adds a slot. If the index is full and gets no memory, the oldest record of both homes
-// makes room.
+// insert adds a slot. If the index is full and gets no memory, insert removes the oldest slot of
+// the two home buckets.
 //
-// Precondition: there are buckets.
+// Precondition: the part of h has buckets.
 func (t *tier) insert(h uint64, w diskSlot) {
 	ix := t.part(h)
 	for !ix.Grow(1) && t.addChunk(ix) {
 	}
-	if ix.Grow(1) && ix.Insert(uint64(w)) { // else it would move other slots for long
+	// In an index that cannot grow, Insert would displace many slots before it fails.
+	if ix.Grow(1) && ix.Insert(uint64(w)) {
 		return
 	}
 	if at := t.oldest(ix, tagOf(h)); at != nil {
 		ix.Remove(at)
 		t.evicted++
 	}
-	ix.Insert(uint64(w)) // a home has room
+	ix.Insert(uint64(w)) // a home bucket has room now
 }
 
-// oldest returns the slot in the homes of a tag whose record was written first, or nil.
+// oldest returns the slot with the oldest record in the two home buckets of a tag, or nil if they
+// are empty. The age of a record is the distance from its place to newest, modulo 1<<32.
 func (t *tier) oldest(ix *cuckoo.Index, tag uint32) (oldest *atomic.Uint64) {
 	one, two := ix.Homes(tag)
 	most := disk.Place(0)
@@ -205,8 +216,9 @@ func (t *tier) oldest(ix *cuckoo.Index, tag uint32) (oldest *atomic.Uint64) {
 	return oldest
 }
 
-// addChunk adds a chunk to a part of the index from available memory. It reclaims nothing, so that
-// demote may call it: the next makeRoom makes room for a chunk that found none.
+// addChunk adds a chunk to a part of the index if memory is available. It reclaims no memory, since
+// demote calls it while reclaiming. It sets wants if there is none: the next makeRoom reclaims
+// memory for the chunk.
 func (t *tier) addChunk(ix *cuckoo.Index) bool {
 	s := t.s
 	size := s.c.segmentBytes
@@ -224,7 +236,7 @@ func (t *tier) addChunk(ix *cuckoo.Index) bool {
 	return true
 }
 
-// addWanted adds the chunk that found no memory.
+// addWanted adds the chunk that found no memory, if the part still needs it.
 func (t *tier) addWanted() {
 	ix := t.wants
 	t.wants = nil
@@ -233,13 +245,14 @@ func (t *tier) addWanted() {
 	}
 }
 
-// hasBuckets reports whether a part of the index has buckets. If not, it tries to add the first.
+// hasBuckets reports whether a part of the index has buckets. If it has none, hasBuckets tries to
+// add the first.
 func (t *tier) hasBuckets(ix *cuckoo.Index) bool {
 	return ix.Buckets() > 0 || ix.Split() || t.addChunk(ix) && ix.Split()
 }
 
-// shrink returns chunks of the index until both indexes take at most their share of limit, except
-// for the first chunk of each part. It forgets records whose slots find no place.
+// shrink frees chunks of the index until both indexes take at most their share of limit. Each part
+// keeps its first chunk. Slots that no longer fit are dropped.
 func (t *tier) shrink(limit int) {
 	if t == nil {
 		return
@@ -262,8 +275,8 @@ func (t *tier) shrink(limit int) {
 	}
 }
 
-// compact returns chunks of parts of the index that are nearly empty. It empties the index first if
-// the store is off. The first chunk of each part stays.
+// compact frees chunks of nearly empty parts of the index. If the store is off, it empties the
+// index first. Each part keeps its first chunk.
 func (t *tier) compact() {
 	if t == nil {
 		return
@@ -286,6 +299,7 @@ func (t *tier) compact() {
 	}
 }
 
+// clear removes all slots.
 func (t *tier) clear() {
 	if t != nil {
 		for i := range t.parts {
@@ -294,6 +308,7 @@ func (t *tier) clear() {
 	}
 }
 
+// close frees the memory of the index.
 func (t *tier) close() {
 	if t != nil {
 		for i := range t.parts {
@@ -302,20 +317,20 @@ func (t *tier) close() {
 	}
 }
 
-// evict moves the item of a slot to the disk, or drops it.
+// evict moves the item of a slot to disk, or drops it if that fails.
 func (s *shard) evict(at *atomic.Uint64, it *item, h uint64, why Reason) {
 	if s.tier == nil || !s.tier.demote(at, it, h) {
 		s.drop(at, why)
 	}
 }
 
-// demote removes the item of a slot if its entry is on disk, or if it can be written there. Then
-// the entry is not dropped: OnEvict is not told.
+// demote removes the item of a slot if its entry is on disk, or if write succeeds. It reports
+// whether it has done so. OnEvict is not called then: the cache still has the entry.
 func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	s, w := t.s, slot(at.Load())
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
-	// Only promoted items have a slot there.
+	// A versioned item with a disk slot is taken for a promoted one.
 	isThere := it.shape&versioned != 0 && t.has(h) && !t.store.IsOff()
 	if !isThere && !(t.admits(it, g, w, h) && t.write(it, w, h)) {
 		return false
@@ -326,8 +341,8 @@ func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	return true
 }
 
-// admits reports whether the item of slot w, in segment g, may be written. Items that expire at a
-// tick live for less than a minute, and records have no ticks.
+// admits reports whether the item of slot w, in segment g, may be written. Items with an expiry in
+// ticks are not: records store seconds, and such items live for less than a minute.
 func (t *tier) admits(it *item, g *segment, w slot, h uint64) bool {
 	switch {
 	case it.shape.isAbsent() || g.isKept() || it.expires.Load()&inTicks != 0:
@@ -339,10 +354,10 @@ func (t *tier) admits(it *item, g *segment, w slot, h uint64) bool {
 	return true
 }
 
-// declines reports whether an item that was never read is left out. Such items would overwrite the
-// others of a full disk before they are read. So if fewer hits come from the disk than half of the
-// items that are offered, only a fixed quarter of the keys is written. If there are no hits at all,
-// then nobody reads: the cache is being filled, and all are written.
+// declines reports whether an item that was never read is not admitted to a full disk, where it
+// would overwrite a record too soon. It decides anew for each learnItems offered items. If the disk
+// had fewer hits than half of them, declines admits a fixed quarter of the keys. If the disk had no
+// hits at all, the cache is being filled, and declines admits all.
 func (t *tier) declines(h uint64) bool {
 	if !t.full {
 		return false
@@ -355,7 +370,8 @@ func (t *tier) declines(h uint64) bool {
 	return t.samples && h>>sampleShift != 0
 }
 
-// write appends a record of the item of slot w, and inserts its slot.
+// write appends a record of the item of slot w, and inserts a disk slot. It reports whether it
+// could.
 func (t *tier) write(it *item, w slot, h uint64) bool {
 	if !t.hasBuckets(t.part(h)) {
 		t.rejected++
@@ -383,7 +399,7 @@ func (t *tier) write(it *item, w slot, h uint64) bool {
 	if !ok {
 		t.rejected++
 		if t.store.IsOff() && t.len() > 0 {
-			t.s.wake() // to empty the index
+			t.s.wake() // the sweep empties the index
 		}
 		return false
 	}
@@ -393,7 +409,7 @@ func (t *tier) write(it *item, w slot, h uint64) bool {
 	return true
 }
 
-// extraBytes returns the bytes before the value in a record: access and due of the item.
+// extraBytes returns the size of the item's access and due, which a record has before its value.
 func (t *tier) extraBytes() (n int) {
 	if t.shape&accessed != 0 {
 		n += accessBytes + 1
@@ -404,18 +420,18 @@ func (t *tier) extraBytes() (n int) {
 	return n
 }
 
-// A diskCopy is a key's record, as a call has read it. The zero diskCopy has none.
+// A diskCopy has the records that load has read for a key, and an image if one has the key.
 type diskCopy struct {
-	it   *item // the image of the item, in buf, with a version of its own; nil if none was found
+	it   *item // the image, in buf, or nil
 	buf  *[]byte
 	seen [mostCandidates]sighting
-	n    int // of seen; the last one is of it
+	n    int // the number of seen; the last is that of it, if there is one
 }
 
-// images has buffers for images.
+// images is a pool of buffers for images.
 var images = sync.Pool{New: func() any { return new([]byte) }}
 
-// done gives back the buffer. The image must not be used any more.
+// done returns the buffer to images. The image must not be used after it.
 func (c *diskCopy) done() {
 	if c.buf != nil {
 		images.Put(c.buf)
@@ -424,11 +440,12 @@ func (c *diskCopy) done() {
 
 // A sighting is a slot whose record was read.
 type sighting struct {
-	w    diskSlot // without a hit
-	life uint64   // of the place
+	w    diskSlot // without diskHit
+	life uint64   // disk.Store.Life of its place
 }
 
-// load reads the record of key, without a lock. It reports whether there are slots with its tag.
+// load reads the record of key to c, without a lock. It removes slots whose records cannot be read,
+// and reports whether there were slots with the key's tag.
 func (t *tier) load(h uint64, key []byte, c *diskCopy) (any bool) {
 	c.it, c.n = nil, 0
 	words, n := t.slots(h)
@@ -441,7 +458,7 @@ func (t *tier) load(h uint64, key []byte, c *diskCopy) (any bool) {
 		it, err := t.read(w, key, c.buf)
 		t.s.c.seam.At(diskRead)
 		if errors.Is(err, disk.ErrOverwritten) {
-			continue // settle finds a slot that was not seen
+			continue // if the slot is still there, settle finds that it is not in c.seen
 		}
 		if err != nil && !errors.Is(err, disk.ErrOtherKey) {
 			t.lose(h, x)
@@ -456,7 +473,7 @@ func (t *tier) load(h uint64, key []byte, c *diskCopy) (any bool) {
 	return n > 0
 }
 
-// read returns the image of a record, in the memory of buf or in new memory that it sets buf to.
+// read reads a record to buf, which it enlarges as needed, and returns its image.
 func (t *tier) read(w diskSlot, key []byte, buf *[]byte) (*item, error) {
 	from, extra := t.shape.keyOffset()+len(key), t.extraBytes()
 	if cap(*buf) < from+w.bytes() {
@@ -491,18 +508,19 @@ func (t *tier) read(w diskSlot, key []byte, buf *[]byte) (*item, error) {
 	return it, nil
 }
 
-// lose removes a slot whose record cannot be read.
+// lose removes the slot of a record that could not be read, and counts the entry in
+// DiskStats.Errors.
 func (t *tier) lose(h uint64, x sighting) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	if at := t.isStill(h, x); at != nil {
+	if at := t.stillAt(h, x); at != nil {
 		t.part(h).Remove(at)
 		t.errors++
 	}
 }
 
-// isStill returns the slot of x if it refers to the record that was read, else nil.
-func (t *tier) isStill(h uint64, x sighting) *atomic.Uint64 {
+// stillAt returns the slot of x if it still refers to the record that was read, else nil.
+func (t *tier) stillAt(h uint64, x sighting) *atomic.Uint64 {
 	at := t.find(h, x.w.place())
 	if at == nil || diskSlot(at.Load())&^diskHit != x.w || t.store.Life(x.w.place()) != x.life {
 		return nil
@@ -510,14 +528,15 @@ func (t *tier) isStill(h uint64, x sighting) *atomic.Uint64 {
 	return at
 }
 
-// settle returns the image of key, or the zero pinned if the key is not on disk. It reports false
-// if the slots have changed since c was read: the caller then reads again. After too many tries it
-// forgets the slots. at is the slot of the image.
+// settle decides under the lock what c, which was read without it, is worth. It returns the image
+// of key and its slot at, or the zero pinned if the key is not on disk. ok is false if slots have
+// changed since the read: the caller reads again. After fetches tries, settle forgets the slots
+// instead.
 //
-// Precondition: the caller has the lock, and the key has no item in memory.
+// Precondition: the caller holds the lock, and the key has no item in memory.
 func (t *tier) settle(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Uint64, ok bool) {
 	if c.it != nil {
-		if at = t.isStill(h, c.seen[c.n-1]); at != nil && c.it.hasExpired(&t.s.c.clock) {
+		if at = t.stillAt(h, c.seen[c.n-1]); at != nil && c.it.hasExpired(&t.s.c.clock) {
 			t.part(h).Remove(at)
 			return pinned{}, nil, true
 		} else if at != nil {
@@ -541,9 +560,9 @@ func (t *tier) settle(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Ui
 	return pinned{}, nil, true
 }
 
-// fetch returns the item of a key that was not in memory. It is pinned in memory, or an image if it
-// is not promoted. An image has neither a slot nor a pin. promotes is false for reads that change
-// nothing.
+// fetch returns the item of a key that was not in memory. If promotes, it brings the entry to
+// memory and returns the pinned item there. Without promotes, or if memory has no room, it returns
+// an image. An image has neither a slot nor a pin.
 func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 	t, ix := s.tier, s.tier.part(h)
 	var c diskCopy
@@ -566,7 +585,8 @@ func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 	}
 }
 
-// fetchContext is fetch that returns the error of ctx if that is done before the disk has answered.
+// fetchContext is fetch, but returns the error of ctx once ctx is done. The fetch then goes on in
+// its goroutine.
 func (s *shard) fetchContext(ctx context.Context, h uint64, key []byte) (pinned, error) {
 	if _, n := s.tier.slots(h); n == 0 || ctx.Done() == nil {
 		return s.fetch(h, key, true), nil
@@ -594,8 +614,8 @@ func (s *shard) fetchContext(ctx context.Context, h uint64, key []byte) (pinned,
 	}
 }
 
-// orFetch returns r, which find has returned, or else the item that fetch finds on disk. It is
-// inlined, and reads nothing that writers change.
+// orFetch returns r, the result of find, or what fetch finds if r is empty. It is inlined, and
+// reads nothing that writers change.
 func (c *Cache) orFetch(s *shard, r pinned, h uint64, key []byte, promotes bool) pinned {
 	if r.it == nil && c.disk != nil {
 		return s.fetch(h, key, promotes)
@@ -603,7 +623,7 @@ func (c *Cache) orFetch(s *shard, r pinned, h uint64, key []byte, promotes bool)
 	return r
 }
 
-// fetched is the part of fetch under the lock.
+// fetched is the part of fetch that holds the lock. ok is false if fetch must read again.
 func (s *shard) fetched(h uint64, key []byte, c *diskCopy, tries int, promotes bool) (r pinned, ok bool) {
 	s.lockFor(0)
 	defer s.unlock()
@@ -625,8 +645,8 @@ func (s *shard) fetched(h uint64, key []byte, c *diskCopy, tries int, promotes b
 }
 
 // promote stores the entry of an image in memory, with its version, and reports whether it could.
-// Entries whose reads change their expiry are forgotten on disk: the item is written
-// again.
+// If reads change the expiry of entries, it also forgets the disk slot, since the record is
+// outdated.
 func (s *shard) promote(h uint64, key []byte, r pinned) bool {
 	c := s.c
 	e := s.entryOf(r, c.accessTime())
@@ -643,8 +663,8 @@ func (s *shard) promote(h uint64, key []byte, r pinned) bool {
 	return err == nil
 }
 
-// lockKey locks the shard as lockFor does, and returns the item of key, or its image if it is on
-// disk, and whether it is a live entry. It reads the disk without the lock.
+// lockKey locks the shard as lockFor does. It returns the item of key, or its image if the entry is
+// only on disk, and whether the entry is live. It reads the disk without the lock.
 func (s *shard) lockKey(h uint64, key []byte, size int) (old pinned, found bool) {
 	var c diskCopy
 	for tries, ok := 0, false; ; tries++ {
@@ -655,12 +675,12 @@ func (s *shard) lockKey(h uint64, key []byte, size int) (old pinned, found bool)
 	}
 }
 
-// tryKey is lockKey after the read of c. It reports false, without the lock, if another read is
-// needed.
+// tryKey is the part of lockKey that locks, after the disk was read to c. ok is false, and the
+// shard unlocked, if lockKey must read again.
 func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (old pinned, found, ok bool) {
 	s.lockFor(size)
 	defer func() {
-		if !ok { // or OnEvict panics
+		if !ok { // also if OnEvict panics
 			s.unlock()
 		}
 	}()
@@ -674,8 +694,8 @@ func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (
 // isImage reports whether r is an image of a record.
 func (r pinned) isImage() bool { return r.it != nil && r.at == nil }
 
-// fixed returns a second of the clock as one that all clocks share: Unix time. 0 stays 0. unfixed
-// is the reverse.
+// fixed converts a second of the clock to Unix time, which all processes share. 0 stays 0. unfixed
+// is its inverse.
 func (c *clock) fixed(second uint32) uint32 {
 	if second == 0 {
 		return 0
