@@ -171,7 +171,7 @@ func TestMissAgainstPromotion(t *testing.T) {
 // TestFetchAgainstMoves: fetch finds a key whose slot in memory moves to the home that was already
 // searched, also if the move has begun before and goes on.
 func TestFetchAgainstMoves(t *testing.T) {
-	for n := range 128 {
+	for n := range 8 {
 		c := onDisk(t, Options{})
 		key := fmt.Append(nil, "key ", n)
 		h := c.seed.Bytes(key)

@@ -158,10 +158,10 @@ func TestFaults(t *testing.T) {
 					t.Error("Append takes a record when the store is off")
 				}
 			}
+			filetest.Must(t, x.s.Close(x.save)) // waits for the writer's line in the log
 			if strings.Count(log.String(), "\n") != lines || lines > 0 && !strings.Contains(log.String(), o.Dir) {
 				t.Errorf("the log has %q, want %d lines", log.String(), lines)
 			}
-			filetest.Must(t, x.s.Close(x.save))
 			if y, warm := open(t, o); warm == (test.off != nil) {
 				t.Errorf("warm: %v", warm)
 			} else if warm {
