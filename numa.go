@@ -50,8 +50,10 @@ func (h *Heap) SetNUMA(policy NUMAPolicy, nodes ...int) error {
 	switch n := len(nodes); {
 	case policy > NUMAInterleave:
 		arg.Panicf(call, "the policy %d does not exist", policy)
-	case policy == NUMALocal && n != 0, policy == NUMAPreferred && n != 1:
-		arg.Panicf(call, "%d nodes, want %d", n, policy) // these policies are 0 and 1, like the counts
+	case policy == NUMALocal && n != 0:
+		arg.Panicf(call, "%d nodes, want none", n)
+	case policy == NUMAPreferred && n != 1:
+		arg.Panicf(call, "%d nodes, want 1", n)
 	}
 	for _, node := range nodes {
 		arg.AtLeast(call, "node", node, 0)

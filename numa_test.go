@@ -152,7 +152,7 @@ func TestNUMAMisuse(t *testing.T) {
 	}
 	panics.Want(t, "freehold: Heap.SetNUMA: the policy 4 does not exist", func() { h.SetNUMA(4) })
 	panics.Want(t, "freehold: Heap.SetNUMA: 2 nodes, want 1", func() { h.SetNUMA(freehold.NUMAPreferred, 0, 1) })
-	panics.Want(t, "freehold: Heap.SetNUMA: 1 nodes, want 0", func() { h.SetNUMA(freehold.NUMALocal, 0) })
+	panics.Want(t, "freehold: Heap.SetNUMA: 1 nodes, want none", func() { h.SetNUMA(freehold.NUMALocal, 0) })
 	panics.Want(t, "freehold: Heap.SetNUMA: node -1, want 0 or more", func() { h.SetNUMA(freehold.NUMABind, -1) })
 	h.Close()
 	panics.Want(t, "freehold: Heap.SetNUMA: heap ... is closed", func() { h.SetNUMA(freehold.NUMALocal) })

@@ -62,8 +62,7 @@ type Frozen[K comparable, V any] struct{ frozen }
 type frozen struct {
 	types
 	file    *os.File
-	mem     []byte // the mapped file; nil after Close
-	seed    hash.Seed
+	mem     []byte          // the mapped file; nil after Close
 	id      uint32          // low half of the seed's first number
 	checked []atomic.Uint32 // a bit for each block, set once the block is verified
 
