@@ -253,7 +253,7 @@ func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 
 // A look is the state of an mg that takes several steps.
 type look struct {
-	before cache.Entry // the entry at the first step, whose value is no longer valid; empty if mg has added it
+	before cache.Entry // the entry at the first step, without its value; empty if mg has added it
 	again  bool        // nothing is shown yet: the client may win the entry first
 	wins   bool
 	made   bool
@@ -294,6 +294,7 @@ func (s *session) metaRead(m *meta, l *look) (found bool) {
 		unpack(&e)
 		if isFirst {
 			l.before, isFirst = e, false
+			l.before.Value = nil // valid in this call only; freeholdvet asks for it
 		}
 		l.again = !l.wins && m.winnable(&e)
 		if l.again || !s.fits(m.shown(&e)) {
