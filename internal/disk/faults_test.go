@@ -352,6 +352,25 @@ func TestAppendNeverWaits(t *testing.T) {
 	}
 }
 
+// TestOutdatedPlace: a reader that comes a lap after the owner has given up its place finds other
+// bytes there. The store takes them for damage, and the owner knows better.
+func TestOutdatedPlace(t *testing.T) {
+	x, _ := open(t, small(t, 8))
+	key := []byte("key")
+	x.set([]byte("first"), make([]byte, 100), Meta{})
+	x.set(key, make([]byte, 1000), Meta{})
+	x.mu.Lock()
+	sl, life := x.at[x.hash(key)], x.s.Life(x.at[x.hash(key)].at)
+	x.mu.Unlock()
+	for n := range 43 { // each in a region of its own, where key is in its middle
+		x.set(key, valueOf(key, uint64(n), 3000), Meta{})
+		x.settle()
+	}
+	if _, _, err := x.s.Read(nil, sl.at, sl.size, key); err != ErrDamaged || x.isStill(x.hash(key), sl.at, life) {
+		t.Errorf("%v, want %v of a place that is outdated", err, ErrDamaged)
+	}
+}
+
 // A place of an older lap, whose region is being filled again, has no record before the new one is
 // complete, and then has that one. The buffer may become free while a reader waits for it.
 func TestReadOfABuffer(t *testing.T) {

@@ -20,7 +20,8 @@ var (
 	// ErrOtherKey says that the record at the place is intact and has another key.
 	ErrOtherKey = errors.New("freehold: the record has another key")
 
-	// ErrDamaged says that the bytes at the place fail the checksum.
+	// ErrDamaged says that the bytes at the place fail the checksum. Nothing is damaged if the
+	// owner has given the place up before Read, as the region may have other records by now.
 	ErrDamaged = errors.New("freehold: the record is damaged")
 
 	// ErrOff says that the store is closed, or has turned itself off.
