@@ -28,7 +28,8 @@
 // memory and evicting does not help: a shard has none yet, or a large entry needs a block of its
 // own.
 //
-// Entries leave within a second after they have expired. When most entries are deleted or have
+// Entries leave within a second after they have expired. Those with a TTL in fractions of a second
+// may stay for that second while others are evicted. When most entries are deleted or have
 // expired, the cache gives their memory back to the parent within a minute. A timer does this. It
 // runs only while an entry has a TTL or memory can be given back. No goroutine waits.
 //
