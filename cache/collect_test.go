@@ -7,49 +7,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/test/collect"
 )
-
-// collected makes a heap for caches with Collect. Its function waits until the collector has closed
-// n of them, and all of their memory is free.
-func collected(t *testing.T) (heap *freehold.Heap, wait func(n int)) {
-	heap = freehold.NewHeap(nil)
-	t.Cleanup(heap.Close)
-	return heap, func(n int) {
-		t.Helper()
-		for ended := time.Now().Add(time.Minute); ; runtime.GC() {
-			st := heap.Stats()
-			if st.Collected == uint64(n) && st.Live == 0 {
-				return
-			}
-			if st.Collected > uint64(n) || time.Now().After(ended) {
-				t.Fatalf("%d caches were collected of %d, and %d blocks live", st.Collected, n, st.Live)
-			}
-		}
-	}
-}
-
-// collectAll runs the collector, and waits until the cleanups of what was unreachable have run: an
-// object that was dropped before the last collection is cleaned up after it.
-func collectAll() {
-	for range 2 {
-		done := make(chan struct{})
-		runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
-		for open := true; open; {
-			runtime.GC()
-			select {
-			case <-done:
-				open = false
-			default:
-			}
-		}
-	}
-}
 
 // TestCollect drops caches while others are made and used, and while the collector runs all the
 // time. Each value must stay until its last use, and all memory must be free in the end.
@@ -58,45 +22,35 @@ func TestCollect(t *testing.T) {
 	if testing.Short() {
 		n = 3_000
 	}
-	heap, wait := collected(t)
-	stop := make(chan struct{})
-	var collector, users sync.WaitGroup
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				runtime.GC()
-			}
-		}
-	})
+	heap := freehold.NewHeap(nil)
+	t.Cleanup(heap.Close)
 	const goroutines = 4
-	for g := range goroutines {
-		users.Go(func() {
-			for i := range n / goroutines {
-				key := fmt.Append(nil, g, i)
-				value := bytes.Repeat(key, 1+i%200)
-				c := New(heap, &Options{MaxBytes: MinBytes, Collect: true})
-				must(0, c.Set(key, value))
-				if i%16 == 0 {
-					c.View(key, func(e Entry) {
-						runtime.Gosched()
-						if !bytes.Equal(e.Value, value) {
-							t.Error("View has other bytes")
-						}
-					})
+	collect.During(func() {
+		var users sync.WaitGroup
+		for g := range goroutines {
+			users.Go(func() {
+				for i := range n / goroutines {
+					key := fmt.Append(nil, g, i)
+					value := bytes.Repeat(key, 1+i%200)
+					c := New(heap, &Options{MaxBytes: MinBytes, Collect: true})
+					must(0, c.Set(key, value))
+					if i%16 == 0 {
+						c.View(key, func(e Entry) {
+							runtime.Gosched()
+							if !bytes.Equal(e.Value, value) {
+								t.Error("View has other bytes")
+							}
+						})
+					}
+					if got, ok := c.Get(nil, key); !ok || !bytes.Equal(got, value) { // the last use
+						t.Errorf("Get has %d bytes, want %d", len(got), len(value))
+					}
 				}
-				if got, ok := c.Get(nil, key); !ok || !bytes.Equal(got, value) { // the last use
-					t.Errorf("Get has %d bytes, want %d", len(got), len(value))
-				}
-			}
-		})
-	}
-	users.Wait()
-	close(stop)
-	collector.Wait()
-	wait(n / goroutines * goroutines)
+			})
+		}
+		users.Wait()
+	})
+	collect.Await(t, heap, n/goroutines*goroutines)
 }
 
 // A call that is the last use of its cache keeps the cache until the call has returned.
@@ -126,13 +80,14 @@ func TestCollectDuringTheLastCall(t *testing.T) {
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			heap, wait := collected(t)
+			heap := freehold.NewHeap(nil)
+			t.Cleanup(heap.Close)
 			c := New(heap, &Options{MaxBytes: MinBytes, Collect: true})
 			must(0, c.Set(key, value))
 			seen := false
 			call(c, func(e Entry) {
 				seen = true
-				collectAll()
+				collect.All()
 				if n := heap.Stats().Collected; n > 0 || !bytes.Equal(e.Value, value) {
 					t.Errorf("%d caches are collected while they are used", n)
 				}
@@ -140,14 +95,15 @@ func TestCollectDuringTheLastCall(t *testing.T) {
 			if !seen {
 				t.Error("no entry")
 			}
-			wait(1)
+			collect.Await(t, heap, 1)
 		})
 	}
 }
 
 // What refers to a cache weakly does not keep it, and a cache that was closed is not collected.
 func TestCollectBesideOthers(t *testing.T) {
-	heap, wait := collected(t)
+	heap := freehold.NewHeap(nil)
+	t.Cleanup(heap.Close)
 	b := freehold.Must(budget.Start(&budget.Options{Limit: 1 << 30}))
 	defer b.Stop()
 	c := New(freehold.NewLimit(heap, 1<<20), &Options{MaxBytes: MinBytes, Collect: true, Budget: b})
@@ -160,7 +116,7 @@ func TestCollectBesideOthers(t *testing.T) {
 	AllStats()
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(o)
-	wait(2)
+	collect.Await(t, heap, 2)
 }
 
 // A heap may be closed before the collector finds a cache, which then has nothing to free.
@@ -170,7 +126,7 @@ func TestCollectAfterTheHeap(t *testing.T) {
 	must(0, c.Set([]byte("k"), []byte("v")))
 	heap.Close()
 	panics.Want(t, "freehold: cache.Cache.Get: heap ... is closed", func() { c.Get(nil, []byte("k")) })
-	collectAll()
+	collect.All()
 }
 
 // The blocks of an arena may end before the collector frees them.

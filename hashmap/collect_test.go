@@ -3,48 +3,17 @@ package hashmap
 import (
 	"bytes"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/test/collect"
 )
 
 var collects = &Options{Collect: true}
-
-// awaitCollected waits until the collector has closed n maps, and all memory of the heap is free.
-func awaitCollected(t *testing.T, heap *freehold.Heap, n int) {
-	t.Helper()
-	for ended := time.Now().Add(time.Minute); ; runtime.GC() {
-		st := heap.Stats()
-		if st.Collected == uint64(n) && st.Live == 0 {
-			return
-		}
-		if st.Collected > uint64(n) || time.Now().After(ended) {
-			t.Fatalf("%d maps were collected of %d, and %d blocks live", st.Collected, n, st.Live)
-		}
-	}
-}
-
-// collectAll runs the collector until the cleanups of all unreachable objects have run.
-func collectAll() {
-	for range 2 {
-		done := make(chan struct{})
-		runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, done)
-		for open := true; open; {
-			runtime.GC()
-			select {
-			case <-done:
-				open = false
-			default:
-			}
-		}
-	}
-}
 
 // Goroutines make, use and drop maps while the collector runs all the time. Each entry must stay
 // until its last use, and all memory must be free in the end.
@@ -55,34 +24,23 @@ func TestCollect(t *testing.T) {
 	}
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	stop := make(chan struct{})
-	var collector, users sync.WaitGroup
-	collector.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				runtime.GC()
-			}
-		}
-	})
 	const goroutines = 4
-	for g := range goroutines {
-		users.Go(func() {
-			for i := range n / goroutines {
-				if i%2 == 0 {
-					dropWords(t, heap, uint64(i))
-				} else {
-					dropTexts(t, heap, fmt.Sprint(g, i))
+	collect.During(func() {
+		var users sync.WaitGroup
+		for g := range goroutines {
+			users.Go(func() {
+				for i := range n / goroutines {
+					if i%2 == 0 {
+						dropWords(t, heap, uint64(i))
+					} else {
+						dropTexts(t, heap, fmt.Sprint(g, i))
+					}
 				}
-			}
-		})
-	}
-	users.Wait()
-	close(stop)
-	collector.Wait()
-	awaitCollected(t, heap, n/goroutines*goroutines)
+			})
+		}
+		users.Wait()
+	})
+	collect.Await(t, heap, n/goroutines*goroutines)
 }
 
 func dropWords(t *testing.T, heap *freehold.Heap, first uint64) {
@@ -136,7 +94,7 @@ func TestCollectDuringTheLastCall(t *testing.T) {
 			seen := false
 			call(m, func(v string) {
 				seen = true
-				collectAll()
+				collect.All()
 				if n := heap.Stats().Collected; n > 0 || v != value {
 					t.Errorf("%d maps are collected while they are used", n)
 				}
@@ -144,7 +102,7 @@ func TestCollectDuringTheLastCall(t *testing.T) {
 			if !seen {
 				t.Error("no entry")
 			}
-			awaitCollected(t, heap, 1)
+			collect.Await(t, heap, 1)
 		})
 	}
 }
@@ -161,7 +119,7 @@ func TestCollectBesideClose(t *testing.T) {
 		}
 	}
 	gone.Close()
-	awaitCollected(t, heap, 1)
+	collect.Await(t, heap, 1)
 }
 
 // Options.Collect panics with a Map, and with a parent whose blocks may end before the map does.
