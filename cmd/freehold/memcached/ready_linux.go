@@ -166,7 +166,7 @@ func (d *deadlined) kick() {
 	}
 }
 
-// endKick reports whether the deadline of reads is that of kick, and removes it then.
+// endKick reports whether kick has set the deadline of reads. If so, it removes the deadline.
 func (d *deadlined) endKick() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
