@@ -131,9 +131,11 @@ func writeLeaks(b *bufio.Writer, leaks []Leak, live string, rate int) {
 	}
 	switch {
 	case len(leaks) == 0 && rate == 0:
-		fmt.Fprintln(b, "freehold: no live block was recorded, as no blocks are: see FREEHOLD_DEBUG=leak")
+		fmt.Fprintln(b, "freehold: no block is recorded, so none is listed: see FREEHOLD_DEBUG=leak")
+	case len(leaks) == 0 && rate == 1:
+		fmt.Fprintln(b, "freehold: no block is live")
 	case len(leaks) == 0:
-		fmt.Fprintln(b, "freehold: no live block was recorded")
+		fmt.Fprintf(b, "freehold: no block is live of those recorded, by one in %d bytes\n", rate)
 	case rate > 1:
 		fmt.Fprintf(b, "freehold: about %s %s, by %s, estimated from one in %d bytes\n", sum(blocks, bytes), live, number(len(leaks), "stack"), rate)
 	default:

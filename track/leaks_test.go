@@ -3,6 +3,7 @@ package track_test
 import (
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -393,17 +394,23 @@ func TestAtExit(t *testing.T) {
 	}
 }
 
-// AtExit says so if there are no leaks.
-func TestAtExitWithoutLeaks(t *testing.T) {
+// WriteLeaks says so if there are no leaks, and which blocks it knows of.
+func TestWriteLeaksWithoutLeaks(t *testing.T) {
 	if child.Is(t) {
 		h := freehold.NewHeap(nil)
 		h.Free(direct(h))
 		h.Close()
-		track.AtExit()
+		track.WriteLeaks(os.Stderr)
 		return
 	}
-	if _, got, err := child.Run(t, "FREEHOLD_DEBUG=leak"); err != nil || got != "freehold: no live block was recorded\n" {
-		t.Errorf("%v, %q", err, got)
+	for mode, want := range map[string]string{
+		"":             "freehold: no block is recorded, so none is listed: see FREEHOLD_DEBUG=leak\n",
+		"leak":         "freehold: no block is live\n",
+		"profile=4096": "freehold: no block is live of those recorded, by one in 4096 bytes\n",
+	} {
+		if _, got, err := child.Run(t, "FREEHOLD_DEBUG="+mode); err != nil || got != want {
+			t.Errorf("FREEHOLD_DEBUG=%s: %v, %q", mode, err, got)
+		}
 	}
 }
 

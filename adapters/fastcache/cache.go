@@ -14,9 +14,11 @@
 // The program needs no other change. What differs:
 //
 //   - An entry that is read often stays; fastcache evicts the oldest, whether it is read or not.
-//   - MaxBytes bounds the index too; fastcache has a Go map of 40 bytes an entry beside it.
+//   - MaxBytes bounds the index too; fastcache has a Go map of 40 bytes an entry beside it. Stats.BytesSize
+//     is the memory in use, so it grows with the entries.
 //   - A value of [Cache.SetBig] is one entry, which [Cache.Get] finds too. fastcache stores pieces of
-//     64 KiB, loses the value with any of them, and its Get returns 16 bytes of its own.
+//     64 KiB, loses the value with any of them, and its Get returns 16 bytes of its own. So
+//     Stats.EntriesCount counts such a value once.
 //   - A key that has the hash of another one does not replace it: Stats.Collisions is 0.
 //   - A file of one cannot be loaded by the other: the Load functions return an error.
 //   - Memory is freed: [Cache.Reset] gives it back to the system within seconds, and so does the

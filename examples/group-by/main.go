@@ -26,7 +26,7 @@ func main() {
 	sum := flag.String("sum", "amount", "the `column` to sum up")
 	mib := flag.Int("mib", 1024, "limit of the groups' memory in MiB")
 	flag.Parse()
-	heap := freehold.NewHeap(&freehold.HeapOptions{MaxBytes: *mib << 20})
+	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "groups", MaxBytes: *mib << 20})
 	defer heap.Close()
 	out := bufio.NewWriter(os.Stdout)
 	err := groupBy(context.Background(), out, os.Stdin, heap, *by, *sum)
