@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,7 +170,8 @@ func TestShutdownOfFloods(t *testing.T) {
 	onSockets(t, func(t *testing.T, s *Server, dial func() (socket, *bufio.Reader)) {
 		flood := []byte(strings.Repeat("mg a q"+strings.Repeat(" ", 1016)+"\r\n", bufferBytes>>10))
 		copy(flood, "refresh_certs\nmn\nmg ") // 16 KiB: the session's buffer
-		var conn socket
+		dialed := make(chan socket, 1)
+		client := sync.OnceValue(func() socket { return <-dialed })
 		var after atomic.Int64
 		began := make(chan bool, 1)
 		s.options.Reload = func() error {
@@ -183,10 +185,11 @@ func TestShutdownOfFloods(t *testing.T) {
 			if closed && after.Add(1) > 3 {
 				return nil
 			}
-			_, err := conn.Write(flood)
+			_, err := client().Write(flood)
 			return err
 		}
 		conn, replies := dial()
+		dialed <- conn
 		go io.Copy(io.Discard, replies)
 		conn.Write(flood)
 		<-began
