@@ -131,12 +131,13 @@ type chunk struct {
 	readers, writers int
 }
 
-// A slot holds one secret. Its bytes are zero before fill and after wipe.
+// A slot holds one secret. Its bytes are zero before fill and after wipe. It has their address as a
+// number, so that package fmt and others that follow pointers do not reach them.
 type slot struct {
-	store *Store
-	chunk *chunk
-	bytes []byte
-	index uint16
+	store      *Store
+	chunk      *chunk
+	addr, size uintptr
+	index      uint16
 
 	// Guarded by chunk.mu.
 	users     int // functions that may read bytes
@@ -147,6 +148,9 @@ type slot struct {
 // New makes a secret of a copy of b, and wipes b. On an error, b is unchanged; the error matches
 // [ErrWeak], or the system has no memory. Other copies of b, such as the string that it was
 // converted from, remain: [Store.Make] needs no copy.
+//
+// On Linux a process may have some 16,000 pages with secrets, a quarter of vm.max_map_count. With
+// more, New and Make fail, and Go's runtime keeps mappings for itself.
 func (s *Store) New(b []byte) (*Secret, error) {
 	secret, err := s.Make(len(b), func(dst []byte) error { copy(dst, b); return nil })
 	if err == nil {
@@ -205,10 +209,12 @@ func (s *Secret) Use(f func(b []byte) error) error {
 func (s *Secret) Destroy() error { return s.slot.destroy() }
 
 // Len returns the number of bytes, after Destroy as well.
-func (s *Secret) Len() int { return len(s.slot.bytes) }
+func (s *Secret) Len() int { return int(s.slot.size) }
 
 // Strength returns the properties of the secret's memory.
 func (s *Secret) Strength() Strength { return s.slot.chunk.strength }
+
+func (sl *slot) bytes() []byte { return unsafe.Slice((*byte)(vm.Pointer(sl.addr)), sl.size) }
 
 // use calls f between two changes of the count of the slot's users and of n, readers or writers of
 // its chunk.
@@ -236,7 +242,7 @@ func (sl *slot) use(n *int, f func(b []byte) error) (err error) {
 			err = e
 		}
 	}()
-	return f(sl.bytes)
+	return f(sl.bytes())
 }
 
 // destroy waits for the slot's users, wipes it and gives it back.
@@ -253,7 +259,7 @@ func (sl *slot) destroy() error {
 	}
 	err := c.count(&c.writers, 1)
 	if err == nil {
-		clear(sl.bytes)
+		clear(sl.bytes())
 		sl.wiped = true
 		err = c.count(&c.writers, -1)
 	}
@@ -313,8 +319,7 @@ func (s *Store) take(size uintptr) (*slot, error) {
 	if slotBytes == c.size {
 		start += slotBytes - size // ends at the guard page
 	}
-	b := unsafe.Slice((*byte)(vm.Pointer(start)), size)
-	return &slot{store: s, chunk: c, bytes: b, index: index}, nil
+	return &slot{store: s, chunk: c, addr: start, size: size, index: index}, nil
 }
 
 // give takes a wiped slot back, and returns the memory of a chunk without secrets.
@@ -353,7 +358,11 @@ func newChunk(slotBytes uintptr, need Strength) (*chunk, error) {
 		if errors.As(err, &refused) && refused.Op == vm.OpCommit {
 			return nil, fmt.Errorf("freehold: secret: %w", err)
 		}
-		return nil, fmt.Errorf("%w: it lacks %v: %w", ErrWeak, need&^Strength(got), err)
+		lacks := need &^ Strength(got)
+		if lacks&Locked != 0 && errors.Is(err, vm.ErrNoMemory) {
+			err = fmt.Errorf("the limit of locked memory is reached (RLIMIT_MEMLOCK, ulimit -l): %w", err)
+		}
+		return nil, fmt.Errorf("%w: it lacks %v: %w", ErrWeak, lacks, err)
 	}
 	c.strength = Strength(got)
 	for i := c.size / slotBytes; i > 0; i-- {
@@ -366,30 +375,38 @@ func wholePages(size uintptr) uintptr { return (size + vm.PageBytes() - 1) &^ (v
 
 // ranges keeps the addresses of chunks that have gone, by size. Addresses are never given back to
 // the system: Go's heap might grow into them while a slice of Use still refers to them.
-var ranges addresses
+var ranges = addresses{most: vm.Mappings() / 4, idle: map[uintptr][]uintptr{}}
 
+// A range in use takes two of the process's mappings. So ranges take at most half of them: Go's
+// runtime dies if it gets none.
 type addresses struct {
-	mu   sync.Mutex
-	idle map[uintptr][]uintptr
+	mu         sync.Mutex
+	used, most int
+	idle       map[uintptr][]uintptr
 }
 
 // take returns a range of size bytes between guard pages.
 func (r *addresses) take(size uintptr) (addr uintptr, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.used >= r.most {
+		return 0, fmt.Errorf("%d runs of pages are in use, as many as half of the process's mappings allow (vm.max_map_count); Options.Share puts several secrets into a page", r.used)
+	}
+	r.used++
 	if idle := r.idle[size]; len(idle) > 0 {
 		r.idle[size] = idle[:len(idle)-1]
 		return idle[len(idle)-1], nil
 	}
-	addr, err = vm.ReserveSecret(size + 2*vm.PageBytes())
-	return addr + vm.PageBytes(), err
+	if addr, err = vm.ReserveSecret(size + 2*vm.PageBytes()); err != nil {
+		r.used--
+		return 0, err
+	}
+	return addr + vm.PageBytes(), nil
 }
 
 func (r *addresses) put(addr, size uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.idle == nil {
-		r.idle = map[uintptr][]uintptr{}
-	}
+	r.used--
 	r.idle[size] = append(r.idle[size], addr)
 }

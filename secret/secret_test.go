@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -154,6 +155,31 @@ func TestOnlyUseOpens(t *testing.T) {
 	})
 }
 
+// No verb of package fmt shows the bytes, or reads them outside of Use.
+func TestPrinted(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *Store) {
+		k := made(t, s, "Sesame")
+		defer k.Destroy()
+		show := func(when string) {
+			for _, verb := range "vTtbcdoOqxXUeEfFgGsp" {
+				for _, flags := range []string{"", "+", "#"} {
+					format := "%" + flags + string(verb)
+					for _, v := range []any{k, *k, []*Secret{k}, struct{ Key *Secret }{k}} {
+						text := fmt.Sprintf(format, v)
+						for _, bytes := range []string{"Sesame", "83 101 115", "53 65 73", "53 0x65", "536573", "%!s(uint8=83)"} {
+							if strings.Contains(text, bytes) {
+								t.Errorf("%s: %s of %T shows %s", when, format, v, text)
+							}
+						}
+					}
+				}
+			}
+		}
+		show("outside of Use")
+		k.Use(func([]byte) error { show("in Use"); return nil })
+	})
+}
+
 // What fill writes is wiped if Make fails. The next secret in its slot begins as zeros.
 func TestMakeThatFails(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *Store) {
@@ -247,7 +273,7 @@ func TestNeed(t *testing.T) {
 	weaken(t, vm.OpHide, vm.OpLock)
 	text := []byte("abc")
 	k, err := NewStore(&Options{Need: Locked | Hidden}).New(text)
-	if k != nil || !errors.Is(err, ErrWeak) || string(text) != "abc" {
+	if k != nil || !errors.Is(err, ErrWeak) || !strings.Contains(err.Error(), "ulimit -l") || string(text) != "abc" {
 		t.Errorf("without locks: %v, %v, and the text is %q", k, err, text)
 	}
 	k = made(t, NewStore(nil), "abc")
@@ -287,6 +313,25 @@ func TestRefusals(t *testing.T) {
 	if err := errors.Join(k.Destroy(), other.Destroy()); err != nil || len(s.room) != 0 {
 		t.Errorf("Destroy again: %v, and %d chunks", err, len(s.room))
 	}
+}
+
+// Secrets leave mappings for Go's runtime. With Share, and after a Destroy, there is room again.
+func TestMappingsAreLeft(t *testing.T) {
+	ranges.mu.Lock()
+	most := ranges.most
+	ranges.most = ranges.used + 3
+	ranges.mu.Unlock()
+	defer func() { ranges.most = most }()
+	s, shared := NewStore(nil), NewStore(&Options{Share: true})
+	k := made(t, s, "abc")
+	made(t, s, "def")
+	made(t, shared, "ghi")
+	if _, err := s.New([]byte("jkl")); err == nil || !strings.Contains(err.Error(), "vm.max_map_count") {
+		t.Errorf("without mappings: %v", err)
+	}
+	made(t, shared, "mno")
+	k.Destroy()
+	made(t, s, "pqr")
 }
 
 // Secrets that nothing refers to are destroyed. Addresses are used again.
