@@ -241,3 +241,19 @@ func (c *clock) accessOf(e *Entry) access {
 func seconds(ttl time.Duration) uint32 {
 	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }
+
+// fixed converts a second of the clock to Unix time, which all processes share. 0 stays 0. unfixed
+// is its inverse.
+func (c *clock) fixed(second uint32) uint32 {
+	if second == 0 {
+		return 0
+	}
+	return uint32(int64(second) - firstSecond + c.begin.Unix())
+}
+
+func (c *clock) unfixed(at uint32) uint32 {
+	if at == 0 {
+		return 0
+	}
+	return uint32(min(max(int64(at)-c.begin.Unix()+firstSecond, handled), math.MaxInt32))
+}
