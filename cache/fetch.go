@@ -267,7 +267,10 @@ func (s *shard) promote(h uint64, key []byte, r pinned) bool {
 	if at := r.it.due(); at != nil {
 		w.due = at.Load()
 	}
-	w.keeps, w.promoted = true, !c.readsSetTTL
+	w.keeps = true
+	if !c.readsSetTTL {
+		w.shape |= promoted
+	}
 	s.growIndex(1)
 	_, err := s.put(&w, r)
 	return err == nil

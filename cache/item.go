@@ -48,7 +48,7 @@ const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 // A shape tells which parts an item has beside key and value, and how often it was rewritten in
 // place.
 //
-//	| 0 | rewrites 5 | slack units 5 | refreshed 1 | versioned 1 | accessed 1 | kind 2 |
+//	| promoted 1 | rewrites 5 | slack units 5 | refreshed 1 | versioned 1 | accessed 1 | kind 2 |
 type shape uint16
 
 const (
@@ -68,6 +68,7 @@ const (
 	rewriteShift = slackShift + slackBits
 	rewriteBits  = 5
 	maxRewrites  = 1<<rewriteBits - 1
+	promoted     = shape(1) << (rewriteShift + rewriteBits) // it came from disk, unchanged since
 )
 
 // flagsBytes has the bytes of flags by kind.
@@ -104,7 +105,7 @@ func (sh shape) flagsBytes() int   { return int(flagsBytes[sh&kindMask]) }
 func (sh shape) accessBytes() int  { return sh.bytesIf(accessed, accessBytes) }
 func (sh shape) versionBytes() int { return sh.bytesIf(versioned, versionBytes) }
 func (sh shape) slackBytes() int   { return int(sh>>slackShift&maxSlack) * unitBytes }
-func (sh shape) rewrites() int     { return int(sh >> rewriteShift) }
+func (sh shape) rewrites() int     { return int(sh >> rewriteShift & maxRewrites) }
 
 // flagsOffset returns where the flags of an item begin.
 func (sh shape) flagsOffset() int {
@@ -171,7 +172,7 @@ func (it *item) need() int {
 func (it *item) copyTo(to *item, own shape) {
 	to.expires.Store(it.expires.Load()) // readers may write it, access and due
 	to.valueBytes, to.keyBytes = it.valueBytes, it.keyBytes
-	to.shape = it.shape&(accessed|refreshed|kindMask) | own
+	to.shape = it.shape&(accessed|refreshed|kindMask|promoted) | own
 	if at := it.access(); at != nil {
 		to.access().Store(at.Load())
 	}

@@ -246,8 +246,8 @@ func (s *shard) keep(at *atomic.Uint64, it *item, main bool, hits int) bool {
 	left := seconds(max(s.c.clock.left(it.expires.Load()), 0))
 	before := s.version(w, it)
 	above := before - 1
-	if s.tier != nil && it.shape&versioned != 0 {
-		above = abovePositions // keep the version: the entry may be on disk with it
+	if it.shape&promoted != 0 {
+		above = abovePositions // keep the version: the entry is on disk with it
 	}
 	// The copy may keep the version or take a higher one, so its position must be above before - 1.
 	to, ok := s.allotAvailable(&want{it.need(), left, main, g.isKept(), above})

@@ -82,16 +82,15 @@ func (s *shard) init(c *Cache, number uint64, limit int) {
 
 // A write is an entry on its way into its shard.
 type write struct {
-	h        uint64 // the hash of key
-	key      []byte
-	e        *Entry
-	expires  uint32 // the second or tick at which the entry expires, or 0 for never
-	due      uint32 // the second from which GetOrLoad refreshes it, with Options.RefreshAfter
-	shape    shape  // of the item, without a version
-	asks     bool   // Options.Expiry gives the TTL
-	kept     bool   // the item is not evicted
-	keeps    bool   // the entry takes over the version of the key's entry, for Mark
-	promoted bool   // the entry comes from disk, and its record stays there
+	h       uint64 // the hash of key
+	key     []byte
+	e       *Entry
+	expires uint32 // the second or tick at which the entry expires, or 0 for never
+	due     uint32 // the second from which GetOrLoad refreshes it, with Options.RefreshAfter
+	shape   shape  // of the item, without a version
+	asks    bool   // Options.Expiry gives the TTL
+	kept    bool   // the item is not evicted
+	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
 	restored *marks   // of the shard, by the Restore that stores the entry: writes since it began win
 	rank     uint16   // of a restored entry: see rankOf
@@ -123,7 +122,7 @@ func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	if !w.keeps {
 		s.sets++
 	}
-	if s.tier != nil && !w.promoted {
+	if s.tier != nil && w.shape&promoted == 0 {
 		s.tier.forget(w.h)
 	}
 	return version, nil

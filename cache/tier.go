@@ -311,8 +311,9 @@ func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	s, w := t.s, slot(at.Load())
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
-	// A versioned item with a disk slot is taken for a promoted one.
-	isThere := it.shape&versioned != 0 && t.has(h) && !t.store.IsOff()
+	// If the item's record has left the disk, and another key has its hash bits there, the item is
+	// lost.
+	isThere := it.shape&promoted != 0 && t.has(h) && !t.store.IsOff()
 	if !isThere && !(t.admits(it, g, w, h) && t.write(it, w, h)) {
 		return false
 	}

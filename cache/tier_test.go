@@ -806,3 +806,34 @@ func TestBadDiskOptions(t *testing.T) {
 		panics.Want(t, "freehold: cache.New: Options."+strings.TrimPrefix(want, "Options.")+"...", func() { New(freehold.Pages(), &o) })
 	}
 }
+
+// TestEqualTags: an item with a version of its own is written to disk, although an entry of another
+// key there has the same hash bits. A promoted item is not written again, also after it was copied.
+func TestEqualTags(t *testing.T) {
+	c := onDisk(t, Options{})
+	c.raise(c.highestVersion())
+	s, tr := &c.shards[0], c.shards[0].tier
+	must(0, c.SetTTL([]byte("open"), nil, time.Hour))
+	must(0, c.Set([]byte("own"), make([]byte, 99)))
+	must(0, c.SetTTL([]byte("own"), []byte("value"), time.Hour))
+	if c.found([]byte("own")).it.shape&versioned == 0 {
+		t.Fatal("it has no version of its own")
+	}
+	at, _ := c.disk.Append(&disk.Record{Key: []byte("other"), Value: []byte("other")})
+	h := c.seed.Bytes([]byte("own"))
+	s.mu.Lock()
+	tr.hasBuckets(tr.part(h))
+	tr.insert(h, diskSlotOf(tagOf(h), at, 64))
+	s.mu.Unlock()
+	c.toDisk()
+	written := tr.written
+	get(t, c, "own", "value")
+	s.mu.Lock()
+	s.keep(c.found([]byte("own")).at, c.found([]byte("own")).it, true, 0)
+	s.mu.Unlock()
+	c.toDisk()
+	if get(t, c, "own", "value"); tr.written != written {
+		t.Errorf("%d records are written for an entry that is there", tr.written-written)
+	}
+	c.check()
+}
