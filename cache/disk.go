@@ -66,7 +66,7 @@ type DiskStats struct {
 	WrittenBytes uint64 // bytes written to the file, including entries that were written again
 	Rejected     uint64 // entries evicted from memory and not written: see the guide
 	Evicted      uint64 // entries dropped from the disk for room, or because the index has no memory
-	Errors       uint64 // entries lost: damaged, a failed read (also without memory), or Off
+	Errors       uint64 // entries lost: damaged, a failed read, or Off
 
 	Off error // the error because of which the disk is not used, or nil
 }

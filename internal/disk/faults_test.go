@@ -48,9 +48,6 @@ func (x *index) check(t testing.TB, next int) (hits int, errs map[error]int) {
 	errs = map[error]int{}
 	for i := range next {
 		v, m, ok, err := x.get(keyOf(i))
-		if errors.Is(err, freehold.ErrOutOfMemory) {
-			err = freehold.ErrOutOfMemory
-		}
 		switch {
 		case err != nil:
 			errs[err]++
@@ -668,7 +665,7 @@ func TestLockedForAWhile(t *testing.T) {
 	}
 }
 
-// Without memory Open fails, and frees all that it took. A Read without memory is a miss.
+// Without memory Open fails, and frees all that it took. A Read then uses the Go heap.
 func TestNoMemory(t *testing.T) {
 	o := small(t, 16)
 	o.Owner = newIndex()
@@ -690,8 +687,8 @@ func TestNoMemory(t *testing.T) {
 		x, _ := open(t, o)
 		next := x.fill(t, 0, 4, 500)
 		x.settle()
-		if _, errs := x.check(t, next); errs[freehold.ErrOutOfMemory] == 0 || len(errs) != 1 || x.s.Stats().NoMemory == 0 || x.s.Stats().Off != nil {
-			t.Errorf("%v, %+v", errs, x.s.Stats())
+		if hits, errs := x.check(t, next); hits == 0 || len(errs) > 0 || x.s.Stats().NoMemory == 0 {
+			t.Errorf("%d hits, %v, %+v", hits, errs, x.s.Stats())
 		}
 		return
 	}

@@ -172,7 +172,7 @@ func FuzzRegion(f *testing.F) {
 	g := geometry{testRegion, 16}
 	const seq = 1000
 	region := make([]byte, testRegion)
-	r := Record{Key: []byte("key"), Value: make([]byte, 1000), Meta: Meta{1, 2, 3, 4}}
+	r := Record{Key: []byte("key"), Value: make([]byte, 1000), Meta: Meta{1, 2, 3}}
 	r.put(region)
 	seal(region, g.position(seq, 0))
 	entry{5, 0, Size(3, 1000)}.put(entryAt(region, 0))

@@ -8,10 +8,13 @@
 
 package disk
 
-import "errors"
+import (
+	"errors"
+	"unsafe"
+)
 
-// Errors of Read, for errors.Is. Read also returns errors of the disk, and of the parent if it has
-// no memory. The store counts all but ErrOff.
+// Errors of Read, for errors.Is. Read also returns errors of the disk. The store counts all but
+// ErrOff.
 var (
 	// ErrOverwritten says that the region has been overwritten. The owner may refer to another
 	// place by now: it should look again, at most a few times.
@@ -78,12 +81,14 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	size = min(max(size, HeadBytes), s.region-off)
 	from := s.offset(index) + int64(off)
 	skip := int(from & int64(s.align-1))
-	mem, err := s.parent.Alloc((skip+size+s.align-1)&^(s.align-1), s.align)
-	if err != nil {
+	whole := (skip + size + s.align - 1) &^ (s.align - 1)
+	mem, err := s.parent.Alloc(whole, s.align)
+	if err == nil {
+		defer s.parent.Free(mem)
+	} else {
 		s.counts.noMemory.Add(1)
-		return dst, Meta{}, err
+		mem = aligned(whole, s.align)
 	}
-	defer s.parent.Free(mem)
 	if err := s.readFull(s.readAt, mem, from-int64(skip)); err != nil {
 		return dst, Meta{}, err
 	}
@@ -95,6 +100,12 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 		return dst, Meta{}, ErrOverwritten
 	}
 	return dst, Meta{}, ErrDamaged
+}
+
+// aligned returns n bytes of the Go heap at a multiple of align, a power of two.
+func aligned(n, align int) []byte {
+	b := make([]byte, n+align)
+	return b[-uintptr(unsafe.Pointer(unsafe.SliceData(b)))&uintptr(align-1):][:n]
 }
 
 // Life returns the sequence number of the region at a place, or 0 for a place outside of the

@@ -1,6 +1,6 @@
 // Record: how a record is laid out in a region.
 //
-//	| crc 4 | value bytes 4 | key bytes 2 | kind 2 | expires 4 | flags 8 | version 8 | key | value |
+//	| crc 4 | value bytes 4 | key bytes 2 | 0, 2 B | expires 4 | flags 8 | version 8 | key | value |
 //
 // Numbers are little-endian. The checksum is the CRC-32C of the head's other 28 bytes, the key and
 // the value, combined with the record's position: the sequence number of its region and its offset
@@ -20,7 +20,6 @@ type Meta struct {
 	Flags   uint64
 	Version uint64
 	Expires uint32
-	Kind    uint16
 }
 
 // A Record is a key with its value and Meta.
@@ -44,7 +43,7 @@ func Size(keyBytes, valueBytes int) int {
 func (r *Record) put(b []byte) {
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(r.Value)))
 	binary.LittleEndian.PutUint16(b[8:], uint16(len(r.Key)))
-	binary.LittleEndian.PutUint16(b[10:], r.Kind)
+	binary.LittleEndian.PutUint16(b[10:], 0)
 	binary.LittleEndian.PutUint32(b[12:], r.Expires)
 	binary.LittleEndian.PutUint64(b[16:], r.Flags)
 	binary.LittleEndian.PutUint64(b[24:], r.Version)
@@ -63,7 +62,6 @@ func recordIn(b []byte) (r Record, ok bool) {
 	}
 	r.Key = b[HeadBytes:][:key]
 	r.Value = b[HeadBytes+key:][:value]
-	r.Kind = binary.LittleEndian.Uint16(b[10:])
 	r.Expires = binary.LittleEndian.Uint32(b[12:])
 	r.Flags = binary.LittleEndian.Uint64(b[16:])
 	r.Version = binary.LittleEndian.Uint64(b[24:])

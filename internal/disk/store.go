@@ -145,7 +145,7 @@ type Stats struct {
 	Overwritten uint64 // calls of Read that returned ErrOverwritten
 	OtherKey    uint64 // calls of Read that returned ErrOtherKey
 	Damaged     uint64 // records, and tables of regions, with wrong bytes
-	NoMemory    uint64 // calls of Read for which the parent had no memory
+	NoMemory    uint64 // calls of Read that used the Go heap, since the parent had no memory
 
 	Reclaimed   uint64 // regions that were emptied to be overwritten
 	Lost        uint64 // of those, regions whose table could not be read or was damaged

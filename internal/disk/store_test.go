@@ -269,7 +269,7 @@ func TestModel(t *testing.T) {
 						switch r.IntN(8) {
 						case 0, 1:
 							v := valueOf(key, n, r.IntN(test.values))
-							m := Meta{Flags: r.Uint64(), Version: n, Expires: r.Uint32(), Kind: uint16(r.Uint32())}
+							m := Meta{Flags: r.Uint64(), Version: n, Expires: r.Uint32()}
 							delete(latest, string(key))
 							if x.set(key, v, m) {
 								latest[string(key)] = Record{Value: v, Meta: m}
