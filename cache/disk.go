@@ -31,8 +31,7 @@ const bufferShare = 8 // buffers take Options.MaxBytes/bufferShare more
 // Close writes the buffered entries and an index of the entries on disk. The next New with the same
 // Dir and Options.Format finds the entries again. The tier begins empty after a crash, if the size
 // of the file has changed, or if Options.Access or RefreshAfter is newly set or unset. It also
-// begins empty if another Options.MaxBytes or number of processors gives the cache more shards, or
-// a shard so much memory that it divides its index into more parts.
+// begins empty if another Options.MaxBytes or number of processors gives the cache more shards.
 //
 // Only Close closes the file. A cache that is dropped without Close keeps the file locked until the
 // process ends.
@@ -64,7 +63,8 @@ type DiskStats struct {
 	Hits         uint64 // of Stats.Hits: reads that found the entry on disk only
 	Written      uint64 // entries written, each time that they leave memory and are not on disk
 	WrittenBytes uint64 // bytes written to the file, including entries that were written again
-	Rejected     uint64 // entries evicted from memory and not written: see the guide
+	Rejected     uint64 // entries that left memory and are not to be written: see the guide
+	Dropped      uint64 // entries that left memory and were lost: no free buffer, no index memory, Off
 	Evicted      uint64 // entries dropped from the disk for room, or because the index has no memory
 	Errors       uint64 // entries lost: damaged, a failed read, or Off
 
@@ -226,6 +226,7 @@ func (t *tier) addTo(st *Stats) {
 	st.Disk.Hits += t.hits
 	st.Disk.Written += t.written
 	st.Disk.Rejected += t.rejected
+	st.Disk.Dropped += t.dropped
 	st.Disk.Evicted += t.evicted
 	st.Disk.Errors += t.errors
 }

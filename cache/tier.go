@@ -80,7 +80,7 @@ type tier struct {
 	newest disk.Place     // of the last record, or disk.Store.Newest of the last clean stop
 	wants  *cuckoo.Index  // the part that found no memory for a chunk, or nil
 
-	hits, written, rejected, evicted, errors uint64 // see DiskStats
+	hits, written, rejected, dropped, evicted, errors uint64 // see DiskStats
 
 	full     bool   // the file is full: a region was reclaimed
 	samples  bool   // only a quarter of the items that were never read is written
@@ -327,9 +327,11 @@ func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 // ticks are not: records store seconds, and such items live for less than a minute.
 func (t *tier) admits(it *item, g *segment, w slot, h uint64) bool {
 	switch {
-	case it.shape.isAbsent() || g.isKept() || it.expires.Load()&inTicks != 0:
+	case it.shape.isAbsent() || g.isKept():
 		return false
-	case int(it.valueBytes) < t.s.c.options.Disk.MinValue, !w.main() && w.hits() == 0 && t.declines(h):
+	case it.expires.Load()&inTicks != 0, int(it.valueBytes) < t.s.c.options.Disk.MinValue,
+		disk.Size(int(it.keyBytes), int(it.valueBytes)+t.extraBytes()) > disk.MostBytes,
+		!w.main() && w.hits() == 0 && t.declines(h):
 		t.rejected++
 		return false
 	}
@@ -356,7 +358,7 @@ func (t *tier) declines(h uint64) bool {
 // could.
 func (t *tier) write(it *item, w slot, h uint64) bool {
 	if !t.hasBuckets(t.part(h)) {
-		t.rejected++
+		t.dropped++
 		return false
 	}
 	c := t.s.c
@@ -379,7 +381,7 @@ func (t *tier) write(it *item, w slot, h uint64) bool {
 	}
 	at, ok := t.store.Append(&r)
 	if !ok {
-		t.rejected++
+		t.dropped++
 		if t.store.IsOff() && t.len() > 0 {
 			t.s.wake() // the sweep empties the index
 		}

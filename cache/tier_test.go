@@ -292,7 +292,7 @@ func TestAdmission(t *testing.T) {
 	if want := map[string]Reason{"small": Room, "short": Room}; !maps.Equal(dropped, want) || st.Evicted != 2 || st.Len != 1 {
 		t.Errorf("dropped %v, want %v: %+v", dropped, want, st)
 	}
-	if d := st.Disk; !c.isOnDisk("large") || d.Items != 1 || d.Written != 1 || d.Rejected != 1 {
+	if d := st.Disk; !c.isOnDisk("large") || d.Items != 1 || d.Written != 1 || d.Rejected != 2 || d.Dropped != 0 {
 		t.Errorf("%+v", d)
 	}
 	get(t, c, "large", string(make([]byte, 100)))
@@ -345,6 +345,14 @@ func TestSampling(t *testing.T) {
 			t.Errorf("main %t, %d hits, hash %x: want written %t; %d rejected", main, hits, h, want, tr.rejected)
 		}
 	}
+	most := disk.MostBytes&^(disk.UnitBytes-1) - disk.HeadBytes - len("key")
+	for bytes, want := range map[int]bool{most: true, most + 1: false} {
+		r.it.valueBytes = uint32(bytes)
+		if got := tr.admits(r.it, &segment{}, slotOf(0, 1, true, 0), 0); got != want {
+			t.Errorf("%d bytes are written: %t", bytes, got)
+		}
+	}
+	r.it.valueBytes = 0
 }
 
 // TestRing: a record that was hit is written again when its region is overwritten; others leave.
@@ -836,4 +844,22 @@ func TestEqualTags(t *testing.T) {
 		t.Errorf("%d records are written for an entry that is there", tr.written-written)
 	}
 	c.check()
+}
+
+// TestDropped: entries that the store does not take, and those without an index, count as dropped.
+func TestDropped(t *testing.T) {
+	c := onDisk(t, Options{})
+	must(0, c.Set([]byte("one"), nil))
+	c.shards[0].share = 0 // no memory for a chunk of the disk's index
+	c.toDisk()
+	if d := c.Stats().Disk; d.Dropped != 1 || d.Rejected != 0 || d.Written != 0 {
+		t.Errorf("without an index: %+v", d)
+	}
+	c = onDisk(t, Options{})
+	must(0, c.disk.Close(nil)) // it takes no more
+	must(0, c.Set([]byte("two"), nil))
+	c.toDisk()
+	if d := c.Stats().Disk; d.Dropped != 1 || d.Rejected != 0 || d.Written != 0 {
+		t.Errorf("without a buffer: %+v", d)
+	}
 }

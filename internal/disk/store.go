@@ -38,6 +38,9 @@ const (
 
 	// HeadBytes is the size of a record without its key and value.
 	HeadBytes = 32
+
+	// MostBytes bounds the Size of a record: it fits a region beside its entry and the foot.
+	MostBytes = regionBytes - entryBytes - footBytes
 )
 
 const (

@@ -113,6 +113,7 @@ func (s *session) general() {
 		s.stat("extstore_objects_written", d.Written)
 		s.stat("extstore_objects_evicted", d.Evicted)
 		s.stat("extstore_objects_rejected", d.Rejected)
+		s.stat("extstore_objects_dropped", d.Dropped)
 		s.stat("extstore_bytes_written", d.WrittenBytes)
 		s.stat("extstore_limit_maxbytes", uint64(d.FileBytes))
 		s.stat("extstore_index_bytes", uint64(d.IndexBytes))
