@@ -7,8 +7,8 @@
 //	| for each part of each shard: number of slots 8 B, slots
 //
 // Numbers are little-endian. The store verifies a checksum of the file. A slot has 27 bits of its
-// key's hash. The numbers of its part and its shard are further bits. No others are known, so a
-// cache with more shards, or with more parts in a shard, begins empty.
+// key's hash. The numbers of its part and its shard are further bits. No others are known. So a
+// cache with more shards begins empty, and a shard has no more parts than the file.
 
 package cache
 
@@ -97,12 +97,13 @@ func (c *Cache) loadDisk(r io.Reader) error {
 	highest, newest := get(8), disk.Place(get(4))
 	first := c.shards[0].tier
 	extra, shards, parts := get(4), get(4), get(4)
-	if err != nil || extra != uint64(first.extraBytes()) || shards < uint64(len(c.shards)) || parts < uint64(len(first.parts)) {
+	if err != nil || extra != uint64(first.extraBytes()) || shards < uint64(len(c.shards)) || parts == 0 {
 		return fmt.Errorf("%w: %d shards of %d parts", errOtherDisk, shards, parts)
 	}
 	c.raise(highest)
 	for i := range c.shards {
-		c.shards[i].tier.newest = newest
+		t := c.shards[i].tier
+		t.newest, t.parts = newest, t.parts[:min(int(parts), len(t.parts))]
 	}
 	for shard := range shards {
 		for part := range parts {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/cuckoo"
 	"github.com/freehold-go/freehold/internal/disk"
 	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/panics"
@@ -861,5 +862,36 @@ func TestDropped(t *testing.T) {
 	c.toDisk()
 	if d := c.Stats().Disk; d.Dropped != 1 || d.Rejected != 0 || d.Written != 0 {
 		t.Errorf("without a buffer: %+v", d)
+	}
+}
+
+// TestParts: an index file with other numbers of parts than the cache would have is loaded. The
+// cache has no more parts than the file.
+func TestParts(t *testing.T) {
+	divided := func(n int) *Cache {
+		c := onDisk(t, Options{})
+		tr := c.shards[0].tier
+		for tr.parts = make([]cuckoo.Index, n); n > 0; n-- {
+			tr.parts[n-1].Init(c.segmentBytes, &c.readers, &c.seam)
+		}
+		return c
+	}
+	for _, n := range [][2]int{{1, 4}, {2, 4}, {4, 4}, {4, 1}} {
+		from, to := divided(n[0]), divided(n[1])
+		for i := range 100 {
+			must(0, from.Set(fmt.Append(nil, "key ", i), nil))
+		}
+		from.toDisk()
+		var index bytes.Buffer
+		must(0, from.saveDisk(&index))
+		if err := to.loadDisk(&index); err != nil || len(to.shards[0].tier.parts) != min(n[0], n[1]) {
+			t.Errorf("%d parts of %d in the file: %v", len(to.shards[0].tier.parts), n[0], err)
+		}
+		for i := range 100 {
+			if key := fmt.Sprint("key ", i); !to.isOnDisk(key) {
+				t.Errorf("%q is lost, with %d parts", key, n)
+			}
+		}
+		to.check()
 	}
 }
