@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,17 @@ func TestBeforeIsFreeholdAlone(t *testing.T) {
 	}
 	if args := (scale{name: "usual"}).args(found[0], found[0].peers[0])[1]; !strings.HasSuffix(args, "/^peer=freehold-map$") {
 		t.Errorf("it is run by %s", args)
+	}
+}
+
+// A second container in the same process would grow in the pages that the first one has left.
+func TestHeldIsMeasuredOnce(t *testing.T) {
+	for name, want := range map[string]string{"op=held": "1x", "op=hit": "300ms"} {
+		b := &benchmark{name: "Numbers/entries=1M/" + name, group: &group{longer: 5}}
+		args := (scale{name: "usual", time: 60 * time.Millisecond}).args(b, peer{"go-map", &program{pkg: "keyed"}})
+		if !slices.Contains(args, "-test.benchtime="+want) {
+			t.Errorf("%s: %v, want a time of %s", name, args, want)
+		}
 	}
 }
 

@@ -201,11 +201,15 @@ func (s scale) args(b *benchmark, p peer) []string {
 		return append(s.nativeArgs(b), "-warm", milliseconds(s.size().Warm), "-run", milliseconds(s.time*time.Duration(b.longer)))
 	}
 	took := "1x"
-	if b.longer > 0 {
+	if b.longer > 0 && !b.once() {
 		took = (s.time * time.Duration(b.longer)).String()
 	}
 	return s.goArgs(b, p, took)
 }
+
+// once reports whether b is measured once in each process: resident memory cannot grow again in
+// pages that an earlier run has left.
+func (b *benchmark) once() bool { return strings.HasSuffix(b.name, "op=held") }
 
 // argsOf returns the same for a number of chunks of operations, after which the sum of them is
 // told.
