@@ -181,3 +181,13 @@ func valueIn[K, V any](key unsafe.Pointer, slot uintptr) *V {
 	}
 	return (*V)(unsafe.Add(key, slot*unsafe.Sizeof(e.v)-groupSlots*unsafe.Sizeof(e.v)-slot*max(unsafe.Sizeof(e.k), 1)))
 }
+
+// keyStepOf returns keyStep of the layout of K and V, as a constant. Its precondition is as for
+// valueIn.
+func keyStepOf[K, V any]() uintptr {
+	var e entry[K, V]
+	if 8*unsafe.Sizeof(e) <= 9*(unsafe.Sizeof(e.k)+unsafe.Sizeof(e.v)) {
+		return unsafe.Sizeof(e)
+	}
+	return max(unsafe.Sizeof(e.k), 1)
+}

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math/rand/v2"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
 // All yields each entry once, in no particular order. A loop begins at a random group of 16 slots,
@@ -54,28 +56,57 @@ func (m *Map[K, V]) Values() iter.Seq[V] {
 	}
 }
 
-// walk yields the entries of cur's table, and reports whether to go on.
+// aheadGroups is how far an iteration prefetches, in groups.
+const aheadGroups = 4
+
+// prefetchGroup prefetches the slots of the group with the given number, counted cyclically.
+func (c *core) prefetchGroup(t table, i uintptr) {
+	if i >= t.groups() {
+		i -= t.groups()
+	}
+	prefetch.Lines(uintptr(t.at(&c.layout, i, 0).key)-c.keys, int(min((c.groupBytes+lineBytes-1)/lineBytes, 8)))
+}
+
+// walk yields the entries of cur's table, and reports whether to go on. A table is in several pages,
+// where the processor's own prefetches end, so walk prefetches the slots of a large map.
 func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
 	n := cur.table.groups()
 	i := uintptr(rand.Uint64N(uint64(n)))
+	large := n >= aheadGroups && uintptr(m.slots)*m.groupBytes/groupSlots >= m.huge.from
+	for ahead := uintptr(0); large && ahead < aheadGroups; ahead++ {
+		m.prefetchGroup(cur.table, i+ahead)
+	}
 	for range n {
-		for entries := cur.table.full(i); entries != 0; entries &= entries - 1 {
+		if large {
+			m.prefetchGroup(cur.table, i+aheadGroups)
+		}
+		entries := cur.table.full(i)
+		if !m.owned { // without the calls and branches of the loop below
+			at := cur.table.at(&m.layout, i, 0)
+			for ; entries != 0 && !cur.detached; entries &= entries - 1 {
+				slot := first(entries)
+				if *tagIn(at.tags, slot) == 0 { // deleted by yield
+					continue
+				}
+				key := unsafe.Add(at.key, slot*keyStepOf[K, V]())
+				if !yield(*(*K)(key), *valueIn[K, V](key, slot)) || cur.ended {
+					return false
+				}
+			}
+		}
+		for ; entries != 0; entries &= entries - 1 {
 			at := cur.table.at(&m.layout, i, first(entries)) // yield may detach cur
 			switch {
 			case *tagIn(at.tags, at.slot) == 0: // deleted by yield
-			case cur.detached || m.owned && !m.pairs:
-				k, v, ok := m.entryAt(cur, i, at)
-				if ok && !yield(k, v) || cur.ended {
-					return false
-				}
-			case m.pairs:
+			case m.pairs && !cur.detached:
 				k, r := *new(K), *refIn(at)
 				*(*string)(unsafe.Pointer(&k)) = r.pairKey()
 				if !yield(k, viewOf[V](m.valueKind, r.pairValue())) || cur.ended {
 					return false
 				}
 			default:
-				if !yield(*(*K)(at.key), *valueIn[K, V](at.key, at.slot)) || cur.ended {
+				k, v, ok := m.entryAt(cur, i, at)
+				if ok && !yield(k, v) || cur.ended {
 					return false
 				}
 			}
