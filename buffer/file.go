@@ -49,8 +49,11 @@ func newTemp(dir string, data []byte) (*file, error) {
 	return t, nil
 }
 
-// failed returns err with the file's name.
+// failed returns err, if there is one, with the file's name.
 func (f *file) failed(err error) error {
+	if err == nil {
+		return nil
+	}
 	var at *os.PathError
 	if errors.As(err, &at) {
 		err = at.Err
@@ -68,9 +71,6 @@ func (f *file) mapped() []byte {
 
 // capacity returns the mapping without the header.
 func (f *file) capacity() []byte { return f.mapped()[f.header:] }
-
-// maps reports whether addr is in the mapping.
-func (f *file) maps(addr uintptr) bool { return f.addr != 0 && addr-f.addr < uintptr(f.size) }
 
 // setCap grows b's capacity in the file to size bytes. On an error the file and b
 // are unchanged.

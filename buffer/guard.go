@@ -4,11 +4,6 @@ package buffer
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"runtime/debug"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/freehold-go/freehold/internal/arg"
@@ -37,10 +32,7 @@ func (b *Buffer) guarded(f func() error) error {
 		return f()
 	}
 	err := vm.CatchFaults(f, func(addr uintptr) error {
-		if !file.maps(addr) {
-			return nil
-		}
-		return file.faulted(addr)
+		return file.failed(vm.FileFault(file.f, file.mapped(), !file.readOnly, addr))
 	})
 	if errors.Is(err, syscall.EFAULT) { // a system call touched the page
 		if whole := file.mustBeWhole(); whole != nil {
@@ -50,37 +42,5 @@ func (b *Buffer) guarded(f func() error) error {
 	return err
 }
 
-// faulted returns the error for a fault at addr.
-func (f *file) faulted(addr uintptr) error {
-	if err := f.mustBeWhole(); err != nil {
-		return err
-	}
-	at := addr - f.addr
-	switch {
-	case !f.readOnly:
-		return f.failed(fmt.Errorf("the page with byte %d of the file could not be read or written", at))
-	case f.readable(at):
-		return f.failed(fmt.Errorf("a write to byte %d of the file, and the buffer is read-only: %w", at, fs.ErrPermission))
-	}
-	return f.failed(fmt.Errorf("the page with byte %d of the file could not be read", at))
-}
-
-// readable reports whether byte at of the mapping can be read.
-func (f *file) readable(at uintptr) (ok bool) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() { ok = recover() == nil }()
-	atomic.LoadUint32((*uint32)(vm.Pointer(f.addr + at&^3))) // atomic, so the compiler keeps it
-	return true
-}
-
 // mustBeWhole returns an error if the file was truncated.
-func (f *file) mustBeWhole() error {
-	info, err := f.f.Stat()
-	if err != nil {
-		return f.failed(err)
-	}
-	if info.Size() < int64(f.size) {
-		return f.failed(fmt.Errorf("the file was truncated from %d to %d bytes: %w", f.size, info.Size(), io.ErrUnexpectedEOF))
-	}
-	return nil
-}
+func (f *file) mustBeWhole() error { return f.failed(vm.MustBeWhole(f.f, f.size)) }

@@ -136,7 +136,7 @@ func TestReadOnly(t *testing.T) {
 			call()
 		}()
 	}
-	wantText := fmt.Sprintf("freehold: buffer: %s: a write to byte %d of the file, and the buffer is read-only: ", path, headerBytes+5)
+	wantText := fmt.Sprintf("freehold: buffer: %s: a write to byte %d of the file, which is mapped read-only: ", path, headerBytes+5)
 	if err := b.Guard(func() { b.Bytes()[5] = 1 }); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), wantText) {
 		t.Errorf("a write to a byte: %v", err)
 	}
