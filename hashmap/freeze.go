@@ -1,4 +1,4 @@
-// Freeze: writes a map to a file; frozen.go has the layout.
+// Freeze: writes a map to a file; frozen_file.go has the layout.
 //
 //	entries --> records: hash | length of the key | key | value --> sorted by hash --> buckets
 //
@@ -48,7 +48,7 @@ const (
 // directory of path, of one and a half times the size of the new file, and all processors sort
 // them.
 func Freeze[K comparable, V any](entries iter.Seq2[K, V], path string) error {
-	t := typesOf[K, V]("hashmap.Freeze")
+	t := frozenTypesOf[K, V]("hashmap.Freeze")
 	t.hash.seed = hash.SeedOf([3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()})
 	err := t.freeze(path, func(records *buffer.Records) error {
 		var record []byte
@@ -70,7 +70,7 @@ func Freeze[K comparable, V any](entries iter.Seq2[K, V], path string) error {
 }
 
 // freeze writes the records that collect appends to the file at path.
-func (t *types) freeze(path string, collect func(*buffer.Records) error) error {
+func (t *frozenTypes) freeze(path string, collect func(*buffer.Records) error) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return err
@@ -92,8 +92,7 @@ func (t *types) freeze(path string, collect func(*buffer.Records) error) error {
 	if err := records.SortBy(context.Background(), byHash, nil); err != nil {
 		return err
 	}
-	w := &blockWriter{to: bufio.NewWriterSize(f, 1<<20), id: uint32(t.hash.seed.Numbers()[0])}
-	guard := buf.Guard(func() { err = t.write(records, w, f.File) })
+	guard := buf.Guard(func() { err = t.write(records, f.File) })
 	if err = errors.Join(guard, err); err != nil {
 		return err
 	}
@@ -103,64 +102,55 @@ func (t *types) freeze(path string, collect func(*buffer.Records) error) error {
 	return f.Commit()
 }
 
-// write writes sorted records as a file. It writes the header last, when all sizes are known.
-func (t *types) write(records *buffer.Records, w *blockWriter, file io.WriterAt) error {
-	w.write(make([]byte, frozenBlock)) // in place of the header
+// write writes sorted records as a file. The starts and the data are written side by side. The
+// header is last, when the size of the data is known.
+func (t *frozenTypes) write(records *buffer.Records, file io.WriterAt) error {
+	numbers := t.hash.seed.Numbers()
+	id := uint32(numbers[0])
 	buckets := uint64(max(records.Len()/perBucket, 1))
-	var number [8]byte
-	next, data := uint64(0), uint64(0) // the first bucket without a start, and that start
+	starts := newBlockWriter(file, id, 1)
+	data := newBlockWriter(file, id, dataOffset(buckets)/frozenBlock)
 
-	// writeStarts writes the starts of the next buckets, up to bucket to, which all start at data:
-	// those before it are empty.
-	writeStarts := func(to uint64) {
-		binary.LittleEndian.PutUint64(number[:], data)
-		for ; next <= to; next++ {
-			w.write(number[:])
+	var start, heads []byte
+	next := uint64(0) // the first bucket without a start
+	startAll := func(to uint64) {
+		start = binary.LittleEndian.AppendUint64(start[:0], data.size)
+		for ; next <= to; next++ { // those before to are empty
+			starts.write(start)
 		}
 	}
-	var heads []byte
 	for b, group := range bucketsOf(records, buckets) {
-		writeStarts(b)
 		if again, ok := duplicate(group); ok {
 			return fmt.Errorf("the key %.100q comes twice", again)
 		}
+		startAll(b)
 		if t.heads {
 			heads = appendHeads(heads[:0], group)
-			data += uint64(len(heads))
+			data.write(heads)
 		}
 		for _, r := range group {
 			_, entry := keyOfRecord(r)
-			data += uint64(len(entry))
+			data.write(entry)
+		}
+		if data.err != nil {
+			return data.err
 		}
 	}
-	writeStarts(buckets)
-	for _, group := range bucketsOf(records, buckets) {
-		if t.heads {
-			heads = appendHeads(heads[:0], group)
-			w.write(heads)
-		}
-		for _, r := range group {
-			_, entry := keyOfRecord(r)
-			w.write(entry)
-		}
-		if w.err != nil {
-			return w.err
-		}
-	}
-	w.write(make([]byte, -w.size&(frozenBlock-1)))
+	startAll(buckets)
 
 	var header [frozenBlock]byte
 	binary.LittleEndian.PutUint32(header[8:], frozenVersion)
 	binary.NativeEndian.PutUint32(header[12:], frozenOrder)
-	numbers := t.hash.seed.Numbers()
-	for i, n := range [...]uint64{uint64(records.Len()), buckets, data, numbers[0], numbers[1], numbers[2]} {
+	for i, n := range [...]uint64{uint64(records.Len()), buckets, data.size, numbers[0], numbers[1], numbers[2]} {
 		binary.LittleEndian.PutUint64(header[16+8*i:], n)
 	}
 	copy(header[:], frozenMagic)
 	copy(header[frozenTypesAt:], t.text)
-	binary.LittleEndian.PutUint32(w.sums, crc32.Update(w.id, castagnoli, header[:]))
-	w.to.Write(w.sums)
-	if err := w.to.Flush(); err != nil {
+	sums := binary.LittleEndian.AppendUint32(nil, crc32.Update(id, castagnoli, header[:]))
+	sums = append(sums, starts.close()...)
+	sums = append(sums, data.close()...)
+	data.to.Write(sums)
+	if err := errors.Join(starts.to.Flush(), data.to.Flush()); err != nil {
 		return err
 	}
 	_, err := file.WriteAt(header[:], 0)
@@ -223,26 +213,39 @@ func appendHeads(dst []byte, group [][]byte) []byte {
 
 // A blockWriter writes blocks and keeps their checksums. A write after an error is a no-op.
 type blockWriter struct {
-	to    *bufio.Writer
-	id    uint32 // as in frozen
-	block uint32 // checksum of the last block's bytes so far
-	size  int64  // bytes written
-	sums  []byte // checksums of the complete blocks
-	err   error
+	to   *bufio.Writer
+	next uint32 // what the checksum of the next block starts from: the file's id plus its number
+	sum  uint32 // checksum of the last block's bytes so far
+	size uint64 // bytes written
+	sums []byte // checksums of the complete blocks
+	err  error
+}
+
+// newBlockWriter returns a writer of the blocks from the given one on.
+func newBlockWriter(file io.WriterAt, id uint32, block uint64) *blockWriter {
+	to := io.NewOffsetWriter(file, int64(block*frozenBlock))
+	return &blockWriter{to: bufio.NewWriterSize(to, 1<<20), next: id + uint32(block)}
 }
 
 func (w *blockWriter) write(p []byte) {
 	for len(p) > 0 && w.err == nil {
 		if w.size%frozenBlock == 0 {
-			w.block = w.id + uint32(w.size/frozenBlock)
+			w.sum = w.next
+			w.next++
 		}
 		part := p[:min(len(p), int(frozenBlock-w.size%frozenBlock))]
-		w.block = crc32.Update(w.block, castagnoli, part)
+		w.sum = crc32.Update(w.sum, castagnoli, part)
 		_, w.err = w.to.Write(part)
-		w.size += int64(len(part))
+		w.size += uint64(len(part))
 		if w.size%frozenBlock == 0 {
-			w.sums = binary.LittleEndian.AppendUint32(w.sums, w.block)
+			w.sums = binary.LittleEndian.AppendUint32(w.sums, w.sum)
 		}
 		p = p[len(part):]
 	}
+}
+
+// close fills the last block with zeros and returns the checksums of all.
+func (w *blockWriter) close() []byte {
+	w.write(make([]byte, wholeBlocks(w.size)-w.size))
+	return w.sums
 }

@@ -2,7 +2,9 @@ package hashmap
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,4 +103,25 @@ func TestFreezeBeyondTheLimit(t *testing.T) {
 			wantFiles(t, path)
 		}
 	})
+}
+
+// A system call in View that accesses bytes that the file has lost, or writes to its memory, fails.
+// View goes on.
+func TestSystemCallsInView(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frozen")
+	filetest.Must(t, Freeze(maps.All(map[string][]byte{"a": make([]byte, 64<<10)}), path))
+	f := openFrozen[string, []byte](t, path)
+	to, err := os.Create(path + "2")
+	filetest.Must(t, err)
+	defer to.Close()
+	freehold.Must(to.WriteString("text"))
+	var written, read error
+	ok, err := f.View("a", func(v []byte) {
+		_, read = to.ReadAt(v[:4], 0)
+		filetest.Must(t, os.Truncate(path, frozenBlock))
+		_, written = to.Write(v)
+	})
+	if !ok || err != nil || !errors.Is(read, unix.EFAULT) || !errors.Is(written, unix.EFAULT) {
+		t.Errorf("View %t, %v; read into it: %v; written from it: %v", ok, err, read, written)
+	}
 }

@@ -369,8 +369,9 @@ func TestForgedFrozen(t *testing.T) {
 				forge(at, number)
 			}
 		}
-		end := frozenBlock + 8*(buckets+1) + int(binary.LittleEndian.Uint64(data[32:]))
-		for at := frozenBlock + 8*(buckets+1); at < end; at += step() {
+		from := int(dataOffset(uint64(buckets)))
+		end := from + int(binary.LittleEndian.Uint64(data[32:]))
+		for at := from; at < end; at += step() {
 			forge(at, numbers[at%len(numbers)])
 			forgeBytes(at, wraps)
 		}
@@ -496,6 +497,31 @@ func TestFrozenPassesPanics(t *testing.T) {
 	panics.Want(t, "stop", func() { f.View("a", func(string) { panic("stop") }) })
 	panics.Want(t, "stop", func() { f.Each(func(_, _ string) bool { panic("stop") }) })
 	panics.Want(t, "runtime.errorAddressString: ...", func() { f.View("a", func(string) { _ = string(bytesAt(1<<12, 1)) + "x" }) })
+}
+
+// A write to the file's memory is an error that says so, in a View of another map's View too. The
+// file is as before.
+func TestWriteToFrozen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "frozen")
+	m := map[string][]byte{"a": []byte("b")}
+	filetest.Must(t, Freeze(maps.All(m), path), Freeze(maps.All(m), filepath.Join(dir, "other")))
+	f, other := openFrozen[string, []byte](t, path), openFrozen[string, []byte](t, filepath.Join(dir, "other"))
+	var inner error
+	_, outer := f.View("a", func(v []byte) {
+		_, inner = other.View("a", func([]byte) { v[0] = 'c' })
+	})
+	for name, err := range map[string]error{
+		"View in a View": outer,
+		"Each":           f.Each(func(_ string, v []byte) bool { v[0] = 'c'; return true }),
+	} {
+		if !errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path+": a write to byte ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if v, ok, err := f.Get("a"); string(v) != "b" || !ok || err != nil || inner != nil {
+		t.Error(v, ok, err, inner)
+	}
 }
 
 func TestDroppedFrozen(t *testing.T) {
