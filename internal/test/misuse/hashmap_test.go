@@ -1,6 +1,11 @@
 package misuse
 
 import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/hashmap"
 )
@@ -33,6 +38,19 @@ func inShards(f func(w *world, m *hashmap.Shared[int, int])) func(w *world) {
 		m := hashmap.NewShared[int, int](w.a, nil)
 		f(w, m)
 		m.Close()
+	}
+}
+
+// inFrozen runs a program with a frozen map that has text 1, which it closes afterwards.
+func inFrozen(f func(w *world, m *hashmap.Frozen[int, []byte])) func(w *world) {
+	return func(w *world) {
+		dir := freehold.Must(os.MkdirTemp("", "freehold"))
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "frozen")
+		freehold.Must(0, hashmap.Freeze(maps.All(map[int][]byte{1: []byte("text")}), path))
+		m := freehold.Must(hashmap.OpenFrozen[int, []byte](path))
+		defer m.Close()
+		f(w, m)
 	}
 }
 
@@ -106,4 +124,40 @@ var hashmapPrograms = []program{
 	{"a hashmap.Shared that is never closed", caught{leak: leaks("hashmap.Shared dropped without Close")}.andInTests(reports("leak of")),
 		func(w *world) { m := hashmap.NewShared[int, int](w.a, nil); m.Put(1, 1) },
 		func(w *world) { m := hashmap.NewShared[int, int](w.a, nil); m.Put(1, 1); m.Close() }},
+	{"Get after Close of a Frozen", always(panics("the map is closed")),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) { m.Close(); m.Get(1) }),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) { m.Get(1); m.Close(); m.Close() })},
+	{"Close of a Frozen in its View, then a read of the value", always(faults),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) {
+			m.View(1, func(v []byte) { m.Close(); w.look(v) })
+		}),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) { m.View(1, w.look); m.Close() })},
+	{"read of a value from View of a Frozen after Close", always(faults),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) {
+			var kept []byte
+			m.View(1, func(v []byte) { kept = v })
+			m.Close()
+			w.look(kept)
+		}),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) {
+			kept, _, _ := m.Get(1)
+			m.Close()
+			w.look(kept)
+		})},
+	{"write to a value in View of a Frozen", always(fails("a write to byte ")),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) {
+			_, w.err = m.View(1, func(v []byte) { v[0] = 'T' })
+		}),
+		inFrozen(func(w *world, m *hashmap.Frozen[int, []byte]) {
+			_, w.err = m.View(1, func(v []byte) { bytes.ToUpper(v) })
+		})},
+	{"a Frozen that is never closed", caught{leak: leaks("hashmap.Frozen \"")},
+		func(w *world) {
+			dir := freehold.Must(os.MkdirTemp("", "freehold"))
+			defer os.RemoveAll(dir)
+			path := filepath.Join(dir, "frozen")
+			freehold.Must(0, hashmap.Freeze(maps.All(map[int]int{1: 1}), path))
+			freehold.Must(hashmap.OpenFrozen[int, int](path)).Get(1)
+		},
+		inFrozen(func(*world, *hashmap.Frozen[int, []byte]) {})},
 }
