@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // Trim and Close give the disk space beyond the data back.
 func TestTrimAndCloseCutTheFile(t *testing.T) {
 	mapsFiles(t)
-	path := filepath.Join(tempDir(t), "data")
+	path := filepath.Join(filetest.TempDir(t), "data")
 	wantSize := func(when string, want int64) {
 		t.Helper()
 		if info, err := os.Stat(path); err != nil || info.Size() != want {

@@ -119,7 +119,7 @@ func TestOpenOfANewFileThatFails(t *testing.T) {
 // A sort of a file's records takes its temporary file in the file's own directory, or in Dir.
 func TestSortOfAFileTakesItsDirectory(t *testing.T) {
 	path := saved(t, pattern(1000))
-	missing := filepath.Join(tempDir(t), "missing")
+	missing := filepath.Join(filetest.TempDir(t), "missing")
 	t.Setenv("TMPDIR", missing)
 	for _, dir := range []string{"", missing} {
 		b := must1(buffer.Open(path, &buffer.OpenOptions{Dir: dir}))
@@ -275,7 +275,7 @@ func TestPipesAreNoBuffers(t *testing.T) {
 func sparse(t *testing.T, length, hole int) string {
 	t.Helper()
 	mapsFiles(t)
-	path := filepath.Join(tempDir(t), "data")
+	path := filepath.Join(filetest.TempDir(t), "data")
 	must(t, os.WriteFile(path, header(0, length), 0o666))
 	must(t, os.Truncate(path, int64(headerBytes+hole)))
 	if diskBytes(t, path) >= hole {
@@ -338,7 +338,7 @@ func TestHoleBehindTheDataIsNotFilled(t *testing.T) {
 // A file may be created in a directory that may not be read.
 func TestDirectoryThatMayNotBeRead(t *testing.T) {
 	mapsFiles(t)
-	dir := tempDir(t)
+	dir := filetest.TempDir(t)
 	must(t, os.Chmod(dir, 0o300))
 	if os.Getuid() == 0 { // who may read it
 		must(t, os.Chown(dir, filetest.Nobody, filetest.Nobody))
@@ -356,7 +356,7 @@ func TestDirectoryThatMayNotBeRead(t *testing.T) {
 // Open leaves a new file empty if it cannot write the header: the next one creates it.
 func TestHeaderThatDoesNotFit(t *testing.T) {
 	mapsFiles(t)
-	path := filepath.Join(tempDir(t), "data")
+	path := filepath.Join(filetest.TempDir(t), "data")
 	var before unix.Rlimit
 	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &before))
 	limit := before
@@ -423,7 +423,7 @@ func TestLockEndsWhileAChildHasTheFile(t *testing.T) {
 func TestNewFileThatCannotBeMappedOrWritten(t *testing.T) {
 	mapsFiles(t)
 	for _, op := range []vm.Op{vm.OpMapFile, vm.OpSync} {
-		path := filepath.Join(tempDir(t), "data")
+		path := filepath.Join(filetest.TempDir(t), "data")
 		restore := failNext(op)
 		_, err := buffer.Open(path, nil)
 		restore()

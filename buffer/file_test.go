@@ -17,13 +17,14 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // mapsFiles skips where the system maps no files.
 func mapsFiles(t testing.TB) {
 	t.Helper()
-	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: filetest.TempDir(t)})
 	if _, err := b.WriteString("ab"); errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -31,21 +32,6 @@ func mapsFiles(t testing.TB) {
 
 // onFile reports whether an operation is one on a file. Timers of heaps make others at any time.
 func onFile(op vm.Op) bool { return vm.OpExtendFile <= op && op <= vm.OpSyncFile }
-
-// tempDir is t.TempDir without RemoveAll, which needs more than Wine has.
-func tempDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "freehold")
-	must(t, err)
-	t.Cleanup(func() {
-		files := must1(os.ReadDir(dir))
-		for _, f := range files {
-			must(t, os.Remove(filepath.Join(dir, f.Name())))
-		}
-		must(t, os.Remove(dir))
-	})
-	return dir
-}
 
 func pattern(n int) []byte {
 	p := make([]byte, n)
@@ -57,7 +43,7 @@ func pattern(n int) []byte {
 
 func TestBufferMovesToAFile(t *testing.T) {
 	mapsFiles(t)
-	dir := tempDir(t)
+	dir := filetest.TempDir(t)
 	counter := freehold.NewTagged(alloctest.New(t), "")
 	b := buffer.New(counter, &buffer.Options{SpillAfter: 10_000, Dir: dir})
 	data := pattern(300_000)
@@ -101,7 +87,7 @@ func wantEmpty(t testing.TB, dir string) {
 func TestSpillAfterOne(t *testing.T) {
 	mapsFiles(t)
 	counter := freehold.NewTagged(alloctest.New(t), "")
-	b := buffer.New(counter, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	b := buffer.New(counter, &buffer.Options{SpillAfter: 1, Dir: filetest.TempDir(t)})
 	for n := 1; n <= 100; n++ {
 		must(t, b.WriteByte(byte(n)))
 		if c := counter.Counts(); b.InFile() != (n > 1) || c.LiveBytes != max(0, 2-n) {
@@ -121,7 +107,7 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the system removes the file when it is closed")
 	}
-	dir := tempDir(t)
+	dir := filetest.TempDir(t)
 	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
 	must(t, b.Grow(2))
 	if !b.InFile() {
@@ -132,7 +118,7 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 
 func TestDirectoryOfTheTemporaryFileMustExist(t *testing.T) {
 	mapsFiles(t)
-	dir := filepath.Join(tempDir(t), "none")
+	dir := filepath.Join(filetest.TempDir(t), "none")
 	b := newBuffer(t, &buffer.Options{SpillAfter: 100, Dir: dir})
 	data := pattern(100)
 	must1(b.Write(data))
@@ -149,7 +135,7 @@ func TestEveryFaultOfTheSystemLeavesTheBufferAsItWas(t *testing.T) {
 	mapsFiles(t)
 	data := pattern(5000)
 	for n, calls := 1, 0; n == 1 || calls >= n; n++ {
-		dir := tempDir(t)
+		dir := filetest.TempDir(t)
 		b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 1000, Dir: dir})
 		calls = 0
 		restore := vm.SetFault(func(op vm.Op) error {
@@ -186,7 +172,7 @@ func TestGrowthOnADiskThatIsNearlyFull(t *testing.T) {
 }
 
 func growOnceRefused(t *testing.T, refusal error) {
-	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: filetest.TempDir(t)})
 	must(t, b.Grow(1000))
 	full := 0
 	defer vm.SetFault(func(op vm.Op) error {
@@ -208,7 +194,7 @@ func TestFileTruncatedUnderTheBuffer(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated")
 	}
-	path := filepath.Join(tempDir(t), "data")
+	path := filepath.Join(filetest.TempDir(t), "data")
 	b := must1(buffer.Open(path, nil))
 	data := pattern(100_000)
 	must1(b.Write(data))
@@ -264,7 +250,7 @@ func TestWriteToAFileTruncatedUnderItsCapacity(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated")
 	}
-	path := filepath.Join(tempDir(t), "data")
+	path := filepath.Join(filetest.TempDir(t), "data")
 	b := must1(buffer.Open(path, nil))
 	must1(b.Write(pattern(1000)))
 	must(t, b.Grow(200_000))
@@ -281,7 +267,7 @@ func TestWriteToAFileTruncatedUnderItsCapacity(t *testing.T) {
 // Faults are panics only while a buffer's call lasts.
 func TestGuardEnds(t *testing.T) {
 	mapsFiles(t)
-	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: filetest.TempDir(t)})
 	must(t, b.Grow(2))
 	must(t, b.Guard(func() {}))
 	if debug.SetPanicOnFault(false) {
@@ -292,7 +278,7 @@ func TestGuardEnds(t *testing.T) {
 // What f panics with is none of Guard's business.
 func TestGuardPassesOtherPanics(t *testing.T) {
 	mapsFiles(t)
-	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: filetest.TempDir(t)})
 	must(t, b.Grow(2))
 	for _, want := range []any{"mine", error(nil)} {
 		func() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // slotWords say which slot counts.
@@ -55,7 +56,7 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	mapsFiles(t)
 	data := pattern(1000)
 	for slot := range 2 {
-		path := filepath.Join(tempDir(t), "data")
+		path := filepath.Join(filetest.TempDir(t), "data")
 		must(t, os.WriteFile(path, append(header(slot, 1000), data...), 0o666))
 		b := must1(buffer.Open(path, nil))
 		wantData(t, b, data)

@@ -14,6 +14,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 var _ interface {
@@ -38,7 +39,7 @@ func places(t *testing.T, f func(t *testing.T, b *buffer.Buffer)) {
 	t.Run("memory", func(t *testing.T) { f(t, newBuffer(t, nil)) })
 	t.Run("file", func(t *testing.T) {
 		mapsFiles(t)
-		f(t, newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)}))
+		f(t, newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: filetest.TempDir(t)}))
 	})
 }
 
@@ -124,7 +125,7 @@ func TestWriteOfABufferToItself(t *testing.T) {
 // Spilling moves the data too.
 func TestWriteOfABufferToItselfThatSpills(t *testing.T) {
 	mapsFiles(t)
-	b := newBuffer(t, &buffer.Options{SpillAfter: 1 << 20, Dir: tempDir(t)})
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1 << 20, Dir: filetest.TempDir(t)})
 	data := pattern(1 << 20)
 	b.Write(data)
 	if n, err := b.Write(b.Bytes()[5:]); err != nil || n != len(data)-5 || !b.InFile() {
@@ -210,7 +211,7 @@ func TestReadFromUpToALimit(t *testing.T) {
 
 func TestReadFromSpillsForDataAlone(t *testing.T) {
 	mapsFiles(t)
-	dir := tempDir(t)
+	dir := filetest.TempDir(t)
 	for _, n := range []int{0, 1, 600, 1000, 1001, 5000} {
 		b := newBuffer(t, &buffer.Options{SpillAfter: 1000, Dir: dir})
 		got, err := b.ReadFrom(bytes.NewReader(pattern(n)))

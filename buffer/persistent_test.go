@@ -15,6 +15,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 const headerBytes = 4096
@@ -23,7 +24,7 @@ const headerBytes = 4096
 func saved(t testing.TB, data []byte) string {
 	t.Helper()
 	mapsFiles(t)
-	path := filepath.Join(tempDir(t), "data")
+	path := filepath.Join(filetest.TempDir(t), "data")
 	b := must1(buffer.Open(path, nil))
 	must1(b.Write(data))
 	must(t, b.Close())
@@ -55,7 +56,7 @@ func TestFileKeepsTheData(t *testing.T) {
 func copyOf(t testing.TB, path string) string {
 	t.Helper()
 	content := must1(os.ReadFile(path))
-	to := filepath.Join(tempDir(t), "copy")
+	to := filepath.Join(filetest.TempDir(t), "copy")
 	must(t, os.WriteFile(to, content, 0o666))
 	return to
 }
@@ -219,7 +220,7 @@ func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
 
 func TestFilesThatAreNoBuffers(t *testing.T) {
 	mapsFiles(t)
-	dir := tempDir(t)
+	dir := filetest.TempDir(t)
 	whole := must1(os.ReadFile(saved(t, pattern(1000))))
 	version := append([]byte(nil), whole...)
 	version[8] = 2

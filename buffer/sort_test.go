@@ -14,6 +14,7 @@ import (
 
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // A sorting is a way to sort, and the comparison that it must agree with.
@@ -315,7 +316,7 @@ func TestLargeFramesAreStable(t *testing.T) {
 
 func TestSortOfABufferInAFile(t *testing.T) {
 	mapsFiles(t)
-	dir := tempDir(t)
+	dir := filetest.TempDir(t)
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
 		b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 1, Dir: dir})
 		for i, by := range sortings(o.RecordBytes) {

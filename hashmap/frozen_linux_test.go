@@ -37,7 +37,7 @@ func TestProcessesShareAFrozenMap(t *testing.T) {
 		return
 	}
 	child.Need(t)
-	path := filepath.Join(t.TempDir(), "frozen")
+	path := filepath.Join(filetest.TempDir(t), "frozen")
 	filetest.Must(t, Freeze(func(yield func(string, uint64) bool) {
 		for i := 0; i < entries && yield(key(i), uint64(i)); i++ {
 		}
@@ -87,7 +87,7 @@ func TestProcessesShareAFrozenMap(t *testing.T) {
 // A write error leaves the old file and no other.
 func TestFreezeBeyondTheLimit(t *testing.T) {
 	child.In(t, func() {
-		path := filepath.Join(t.TempDir(), "frozen")
+		path := filepath.Join(filetest.TempDir(t), "frozen")
 		m := smallFrozen(t, path)
 		for _, limit := range []uint64{0, frozenBlock + 1, 1 << 20} {
 			filetest.Must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: unix.RLIM_INFINITY}))
@@ -108,7 +108,7 @@ func TestFreezeBeyondTheLimit(t *testing.T) {
 // A system call in View that accesses bytes that the file has lost, or writes to its memory, fails.
 // View goes on.
 func TestSystemCallsInView(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "frozen")
+	path := filepath.Join(filetest.TempDir(t), "frozen")
 	filetest.Must(t, Freeze(maps.All(map[string][]byte{"a": make([]byte, 64<<10)}), path))
 	f := openFrozen[string, []byte](t, path)
 	to, err := os.Create(path + "2")
