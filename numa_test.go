@@ -117,16 +117,19 @@ func TestNUMANodesThatDoNotExist(t *testing.T) {
 	}
 }
 
+// refusePlace makes the calls of mbind fail with the error that next returns for each.
+func refusePlace(next func() error) (restore func()) {
+	return vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpPlace {
+			return next()
+		}
+		return nil
+	})
+}
+
 // A container's filter of system calls may refuse mbind, at SetNUMA or later.
 func TestNUMARefused(t *testing.T) {
-	refuse := func(err error) (restore func()) {
-		return vm.SetFault(func(op vm.Op) error {
-			if op == vm.OpPlace {
-				return err
-			}
-			return nil
-		})
-	}
+	refuse := func(err error) (restore func()) { return refusePlace(func() error { return err }) }
 	h := numaHeap(t)
 	restore := refuse(syscall.EPERM)
 	err := h.SetNUMA(freehold.NUMABind, 0)
@@ -140,6 +143,48 @@ func TestNUMARefused(t *testing.T) {
 	}
 	if _, err := h.Alloc(1<<20, 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where the system refuses a segment the new policy, and then the old one to those before it, the
+// error says how much has the new one.
+func TestNUMARollbackRefused(t *testing.T) {
+	h := numaHeap(t)
+	_ = freehold.Must(h.Alloc(1<<20, 1))
+	_ = freehold.Must(h.Alloc(64<<20, 1)) // another segment
+	calls := 0
+	restore := refusePlace(func() error {
+		if calls++; calls > 2 { // the test of SetNUMA, and the first segment
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+	err := h.SetNUMA(freehold.NUMAInterleave, 0)
+	restore()
+	if !errors.Is(err, syscall.ENOMEM) || !strings.Contains(fmt.Sprint(err), "; 4194304 bytes keep the new policy: ") {
+		t.Error(err)
+	}
+}
+
+// Memory that is mapped anew without the heap's policy is not used before it has it.
+func TestNUMARefusedAfterAPurge(t *testing.T) {
+	h := numaHeap(t)
+	b := freehold.Must(h.Alloc(4<<20, 1))
+	lost := &b[0]
+	if err := freehold.Advise(b, freehold.AdviceRandom); err != nil {
+		t.Skip(err)
+	}
+	restore := refusePlace(func() error { return syscall.ENOMEM })
+	h.Free(b)
+	_, err := h.Alloc(4<<20, 1)
+	restore()
+	if !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("with a segment that has lost its policy: %v", err)
+	}
+	h.Trim()
+	b = freehold.Must(h.Alloc(4<<20, 1))
+	if got := policyAt(t, b); &b[0] != lost || !strings.HasPrefix(got, "bind:") {
+		t.Errorf("after Trim the policy is %q, the block is the first: %t", got, &b[0] == lost)
 	}
 }
 

@@ -2,7 +2,11 @@
 
 package pages
 
-import "github.com/freehold-go/freehold/internal/vm"
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
 
 type placement struct {
 	policy vm.NodePolicy
@@ -18,14 +22,21 @@ func (p *placement) apply(addr, size uintptr) error {
 }
 
 // Place sets the placement of the heap's present and future segments. On an error it restores the
-// old placement, and ignores errors of that.
+// old placement. If the system refuses that too, the error says how many bytes keep the new one.
 func (p *Heap) Place(policy vm.NodePolicy, nodes vm.Nodes) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, s := range p.segments {
 		if err := vm.Place(s.Base, s.Size, policy, &nodes); err != nil {
+			kept, old := uintptr(0), p.placement
+			var refusal error
 			for _, s := range p.segments[:i] {
-				_ = vm.Place(s.Base, s.Size, p.placement.policy, &p.placement.nodes)
+				if err := vm.Place(s.Base, s.Size, old.policy, &old.nodes); err != nil {
+					kept, refusal = kept+s.Size, err
+				}
+			}
+			if refusal != nil {
+				return fmt.Errorf("%w; %d bytes keep the new policy: %w", err, kept, refusal)
 			}
 			return err
 		}

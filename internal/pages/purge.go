@@ -132,13 +132,16 @@ func (p *Heap) purged(s *Span, n uintptr) {
 // discard gives a run's memory back at once and makes it a free run. The run is not
 // in the page map, and all its pages are dirty. mu is not held.
 //
-// If the system unmapped the run and refuses to map it anew, the run goes to p.unmapped, still
-// charged, until RetryUnmapped.
+// If the system unmapped the run and refuses to map or to place it anew, the run goes to p.unmapped,
+// still charged, until RetryUnmapped.
 func (p *Heap) discard(s *Span) {
 	low, high, err := p.remap(s)
 	r := Addresses.RegionOf(s.Base)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if s.Separate != 0 && low < high {
+		err = p.placement.apply(low, high-low) // with mu, so that no Place comes in between
+	}
 	if err != nil {
 		s.reset(unmappedRun)
 		s.setSeparate() // so that RetryUnmapped maps it anew
@@ -156,9 +159,9 @@ func (p *Heap) discard(s *Span) {
 }
 
 // remap gives a run's memory back; the pages in [low, high) then read zero. It maps a separate
-// run anew, which ends its advice and lets the system merge the mapping with its neighbours'.
-// If the system refuses but the run is usable, low == high. After an error the run is
-// inaccessible.
+// run anew, which ends its advice and placement and lets the system merge the mapping with its
+// neighbours'. If the system refuses but the run is usable, low == high. After an error the run
+// is inaccessible.
 func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 	if s.Separate == 0 {
 		low, high, err = Decommit(s.Base, s.Bytes())
@@ -173,7 +176,6 @@ func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 		return 0, 0, nil
 	}
 	if vm.Renew(low, high-low) == nil {
-		_ = p.placement.apply(low, high-low) // best effort
 		if p.HugePages {
 			vm.Advise(low, high-low, vm.HugePages) // best effort
 		}

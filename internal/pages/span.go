@@ -18,7 +18,7 @@ const (
 	takenRun           // in use, not published yet
 	BlockRun           // cut into blocks by the layer above
 	LargeRun           // one block
-	unmappedRun        // inaccessible: the system refused to map it anew
+	unmappedRun        // not to be used: the system refused to map or to place it anew
 	GuardRun           // one guarded block, live or not, of the layer above
 )
 
