@@ -18,9 +18,10 @@
 //     is the memory in use, so it grows with the entries.
 //   - A value of [Cache.SetBig] is one entry, which [Cache.Get] finds too. fastcache stores pieces of
 //     64 KiB, loses the value with any of them, and its Get returns 16 bytes of its own. So
-//     Stats.EntriesCount counts such a value once.
+//     Stats.EntriesCount and SetCalls count such a value once.
 //   - A key that has the hash of another one does not replace it: Stats.Collisions is 0.
-//   - A file of one cannot be loaded by the other: the Load functions return an error.
+//   - A folder that one has saved cannot be loaded by the other: the Load functions return an error,
+//     and [LoadFromFileOrNew] an empty cache. SaveToFile replaces the other's folder.
 //   - Memory is freed: [Cache.Reset] gives it back to the system within seconds, and so does the
 //     collector when it finds that nothing refers to a Cache. fastcache keeps it for later caches.
 //
@@ -123,6 +124,5 @@ func (c *Cache) GetBig(dst, k []byte) []byte {
 // used while and after it is reset.
 func (c *Cache) Reset() {
 	c.entries.Clear()
-	s := c.total()
-	c.reset.Store(&s)
+	c.beginFigures()
 }

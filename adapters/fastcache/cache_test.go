@@ -85,7 +85,7 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := stats(loaded); s.EntriesCount != 1000 || s.MaxBytesSize != 64<<20 || string(loaded.Get(nil, []byte("77"))) != "-77" {
+		if s := stats(loaded); s.EntriesCount != 1000 || s.SetCalls != 0 || s.MaxBytesSize != 64<<20 || string(loaded.Get(nil, []byte("77"))) != "-77" {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -117,6 +117,11 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	if _, err := LoadFromFile(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	other := t.TempDir()
+	os.WriteFile(filepath.Join(other, foreignFile), nil, 0o644)
+	if _, err := LoadFromFile(other); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "VictoriaMetrics") {
 		t.Error(err)
 	}
 	file := filepath.Join(t.TempDir(), "file")

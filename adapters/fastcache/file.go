@@ -15,6 +15,8 @@ import (
 const (
 	capacityFile = "capacity" // in bytes, as decimal digits
 	entriesFile  = "entries"  // a snapshot
+
+	foreignFile = "metadata.bin" // of a cache that github.com/VictoriaMetrics/fastcache saved
 )
 
 // SaveToFile writes the entries into a folder at path while the cache is in use, and replaces what
@@ -56,7 +58,8 @@ func LoadFromFile(path string) (*Cache, error) { return load(path, 0) }
 // than New(maxBytes) has.
 func LoadFromFileMaxBytes(path string, maxBytes int) (*Cache, error) { return load(path, maxBytes) }
 
-// LoadFromFileOrNew is LoadFromFileMaxBytes. If that fails, it returns an empty cache of maxBytes.
+// LoadFromFileOrNew is LoadFromFileMaxBytes. If that fails, it returns an empty cache of maxBytes. It
+// does not say why: a folder that github.com/VictoriaMetrics/fastcache saved fails too.
 func LoadFromFileOrNew(path string, maxBytes int) *Cache {
 	if c, err := load(path, maxBytes); err == nil {
 		return c
@@ -67,6 +70,9 @@ func LoadFromFileOrNew(path string, maxBytes int) *Cache {
 func load(path string, maxBytes int) (*Cache, error) {
 	text, err := os.ReadFile(filepath.Join(path, capacityFile))
 	if err != nil {
+		if _, e := os.Stat(filepath.Join(path, foreignFile)); e == nil {
+			err = fmt.Errorf("github.com/VictoriaMetrics/fastcache saved it, whose files cannot be read here: %w", err)
+		}
 		return nil, fmt.Errorf("fastcache: loading a cache: %w", err)
 	}
 	size, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -81,5 +87,6 @@ func load(path string, maxBytes int) (*Cache, error) {
 		c.entries.Close()
 		return nil, fmt.Errorf("fastcache: loading a cache: %w", err)
 	}
+	c.beginFigures()
 	return c, nil
 }

@@ -28,7 +28,8 @@ type BigStats struct {
 // Reset sets all figures to 0.
 func (s *Stats) Reset() { *s = Stats{} }
 
-// UpdateStats adds the cache's figures to s. Calls are those since the last [Cache.Reset]. It locks
+// UpdateStats adds the cache's figures to s. Calls are those since the last [Cache.Reset],
+// not those that loaded a file. It locks
 // one part of the cache after the other for a moment.
 func (c *Cache) UpdateStats(s *Stats) {
 	reset, now := c.reset.Load(), c.total()
@@ -41,6 +42,12 @@ func (c *Cache) UpdateStats(s *Stats) {
 	s.GetBigCalls += now.GetBigCalls - reset.GetBigCalls
 	s.SetBigCalls += now.SetBigCalls - reset.SetBigCalls
 	s.TooBigKeyErrors += now.TooBigKeyErrors - reset.TooBigKeyErrors
+}
+
+// beginFigures begins the calls of UpdateStats anew.
+func (c *Cache) beginFigures() {
+	s := c.total()
+	c.reset.Store(&s)
 }
 
 // total returns the figures since the cache was made.
