@@ -122,8 +122,14 @@ func (h *Heap) freeSlow(b []byte) { h.freeIn(small.SpanAt(small.AddrOf(b)), b) }
 // freeIn is freeSlow with the span to which the page map leads from b, or nil.
 func (h *Heap) freeIn(s *small.Span, b []byte) {
 	addr := small.AddrOf(b)
-	if isWatched(s, h.pages.ID, addr) && h.watch.Free("Heap.Free", b) {
-		return
+	if isWatched(s, h.pages.ID, addr) {
+		if h.watch.Free("Heap.Free", &s.Span, b) {
+			return
+		}
+		if !isWatched(s, h.pages.ID, addr) { // its sample has ended
+			h.Free(b)
+			return
+		}
 	}
 	if s == nil || s.Kind != pages.BlockRun {
 		h.freeLarge(s, b)

@@ -127,9 +127,8 @@ func (h *Heap) freeLarge(s *small.Span, b []byte) {
 	}
 }
 
-// keepRun keeps the run s of b in the cache after the fast path has failed: the cache had no room,
-// or the block was watched until now. It reports false if b is not a large block that a cache may
-// keep.
+// keepRun keeps the run s of b in the cache after the fast path has failed: the cache had no room.
+// It reports false if b is not a large block that a cache may keep.
 func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	addr := small.AddrOf(b)
 	if !s.IsLarge(h.pages.ID, addr, uintptr(len(b))) || !isPlain(s) || s.Pages() > maxKeptPages {

@@ -70,11 +70,11 @@ const (
 // settings say which blocks are watched. mu is held while they change.
 var settings struct {
 	mu         lockrank.Mutex[lockrank.Settings]
-	rate       atomic.Int64 // bytes per sample on average; 1 samples each block, 0 none
-	oneIn      atomic.Int64 // one block in oneIn is guarded; 0 guards none
-	budget     tokenBucket  // of guards
-	quarantine atomic.Int64 // bytes of freed blocks that each heap keeps; 0 without red zones
-	random     atomic.Uint64
+	rate       atomic.Int64  // bytes per sample on average; 1 samples each block, 0 none
+	oneIn      atomic.Int64  // one block in oneIn is guarded; 0 guards none
+	budget     tokenBucket   // of guards
+	quarantine atomic.Int64  // bytes of freed blocks that each heap keeps; 0 without red zones
+	seed       atomic.Uint64 // state of the random numbers in tests; 0 for the runtime's numbers
 	changed    func(counting bool)
 }
 
@@ -94,7 +94,6 @@ const CountdownExtra = unsafe.Offsetof(Countdown.Extra)
 func Counting() bool { return Countdown.Rate.Load() != 0 }
 
 func init() {
-	settings.random.Store(rand.Uint64())
 	if n, on := mode.Quarantine(); on {
 		SetQuarantine(n)
 	} else if asan.Enabled {
@@ -297,12 +296,16 @@ var chances [64]struct{ value, check atomic.Uint64 }
 // event.
 var exponential = rand.New(source{})
 
-// source is a rand.Source for any number of goroutines.
+// source is a rand.Source for any number of goroutines. The runtime's numbers need no atomic
+// operation, so processors share no cache line.
 type source struct{}
 
 func (source) Uint64() uint64 {
-	// Splitmix64, by Steele, Lea and Flood, 2014: one atomic word, and it may be seeded.
-	x := settings.random.Add(0x9e3779b97f4a7c15)
+	if settings.seed.Load() == 0 {
+		return rand.Uint64()
+	}
+	// Splitmix64, by Steele, Lea and Flood, 2014, for tests.
+	x := settings.seed.Add(0x9e3779b97f4a7c15)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

@@ -26,7 +26,7 @@ var (
 )
 
 // Seed makes chance the same each time.
-func Seed() { settings.random.Store(1) }
+func Seed() { settings.seed.Store(1) }
 
 // Kept returns how many records have no block.
 func Kept() (n int) {

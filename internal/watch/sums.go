@@ -66,9 +66,10 @@ func (r *record) endByClose() {
 	r.end()
 }
 
-// represents returns the blocks, in objectUnits, and the bytes that r represents.
+// represents returns the blocks, in objectUnits, and the bytes that r represents. Both are below
+// 1<<63, and amd64 has an instruction for the conversion to int64 alone.
 func (r *record) represents() (objects, bytes uint64) {
-	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(r.size) + 0.5)
+	return uint64(int64(r.weight*objectUnits + 0.5)), uint64(int64(r.weight*float64(r.size) + 0.5))
 }
 
 // labelled returns the label of h's stacks.

@@ -194,11 +194,11 @@ func (h *Heap) begin(r *record, b []byte, alloc stacks.ID) {
 }
 
 // Free frees the watched block that begins at b, or the guarded block whose run has b, in the
-// name of call. It reports false if b is not watched, or only sampled: then the engine must free
-// it.
-func (h *Heap) Free(call string, b []byte) (done bool) {
-	if s := runAt(addrOf(b)); s != nil {
-		h.freeGuarded(call, s, b)
+// name of call. s is the span at b. Free reports false if b is not watched, or only sampled: then
+// the engine must free it.
+func (h *Heap) Free(call string, s *pages.Span, b []byte) (done bool) {
+	if s.Kind == pages.GuardRun {
+		h.freeGuarded(call, runOf(s), b)
 		return true
 	}
 	if h.endSample(b) {

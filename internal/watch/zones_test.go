@@ -13,6 +13,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/mode"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/watch"
 )
@@ -476,7 +477,7 @@ func TestCallsBesideCloseLeaveNoRecords(t *testing.T) {
 			}
 			other := newHeap(t, Options{})
 			b = alloc(t, other, 100) // maybe at the address of the first
-			if h.Watch().Free("Heap.Free", b); live(other) != 1 {
+			if h.Watch().Free("Heap.Free", pages.SpanAt(uintptr(unsafe.Pointer(&b[0]))), b); live(other) != 1 {
 				t.Error("a closed heap freed another heap's block")
 			}
 			other.Free(b)
