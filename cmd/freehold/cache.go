@@ -35,7 +35,7 @@ type cacheCommand struct {
 	SnapshotEvery time.Duration `placeholder:"TIME" help:"Also write FILE at this interval, such as 5m. Default: never."`
 
 	Disk     string   `placeholder:"DIR" help:"Keep items that are evicted from memory in a file in DIR, on an SSD, as extstore does. A clean stop keeps them."`
-	DiskSize cli.Size `default:"1GiB" placeholder:"SIZE" help:"Size of that file, up to 256GiB. Default: 1GiB."`
+	DiskSize cli.Size `placeholder:"SIZE" help:"Size of that file, up to 256GiB. Default: 1GiB."`
 
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for this time. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that take no replies for this time. Default: 30s."`
@@ -108,8 +108,12 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
 	})
 	defer items.Close()
-	if err := items.Stats().Disk.Off; err != nil {
-		return fmt.Errorf("--disk: %w", err)
+	onDisk := items.Stats().Disk
+	if onDisk.Off != nil {
+		return fmt.Errorf("--disk: %w", onDisk.Off)
+	}
+	if c.Disk != "" {
+		log.Printf("%s on disk in %s", cli.Plural(int(onDisk.Items), "item"), c.Disk)
 	}
 	clients := freehold.NewHeap(&freehold.HeapOptions{Name: "clients", MaxBytes: int(c.Buffers) + c.MaxConns*connBytes + clientsOwn})
 	defer clients.Close()
@@ -151,6 +155,9 @@ func (c *cacheCommand) check() error {
 	if c.Buffers == 0 {
 		c.Buffers = max(c.Memory/32, 16*max(c.MaxItem, 16<<10))
 	}
+	if c.Disk != "" && c.DiskSize == 0 {
+		c.DiskSize = 1 << 30
+	}
 	switch {
 	case float64(c.Memory)+float64(c.Buffers)+float64(c.MaxItem)+float64(c.MaxConns)*connBytes > mostBytes:
 		return cli.Usagef("-m %v, --buffers %v, --max-item %v, --max-conns %d: more than %s of memory", c.Memory, c.Buffers, c.MaxItem, c.MaxConns, cli.Bytes(mostBytes))
@@ -166,6 +173,8 @@ func (c *cacheCommand) check() error {
 		return cli.Usagef("--snapshot-every %v: it may not be negative, and needs --snapshot", c.SnapshotEvery)
 	case c.Disk != "" && (c.DiskSize < 8<<20 || c.DiskSize > 256<<30):
 		return cli.Usagef("--disk-size %v: from 8 MiB to 256 GiB", c.DiskSize)
+	case c.Disk == "" && c.DiskSize != 0:
+		return cli.Usagef("--disk-size %v: it needs --disk", c.DiskSize)
 	case c.Disk != "" && c.KeepAll:
 		return cli.Usagef("--disk with -M, which evicts nothing")
 	case c.Idle < 0 || c.WriteTimeout <= 0:

@@ -126,6 +126,7 @@ func TestCacheFlags(t *testing.T) {
 		"--buffers 7EiB":                              "--buffers 7.00 EiB, --max-item 1.00 MiB, --max-conns 1024: more than",
 		"-c 9223372036854775807":                      "--max-conns 9223372036854775807: more than",
 		"--disk x --disk-size 1MiB":                   "--disk-size 1.00 MiB: from 8 MiB to 256 GiB",
+		"--disk-size 1GiB":                            "--disk-size 1.00 GiB: it needs --disk",
 		"--disk x -M":                                 "--disk with -M, which evicts nothing",
 		"-l 127.0.0.1:0 --disk " + missing:            "--disk: freehold: disk tier: open " + missing,
 		"--idle=-1s":                                  "neither may be negative",
@@ -214,7 +215,12 @@ func TestCacheDisk(t *testing.T) {
 		}
 		filetest.Must(t, process.Signal(syscall.SIGTERM))
 		process.Wait()
-		address, process = startCache(t, args...)
+		cmd := exec.Command(freehold.Must(os.Executable()), append([]string{"cache", "-l", "127.0.0.1:0"}, args...)...)
+		var said *serverLog
+		address, said = startServer(t, cmd)
+		if process = cmd.Process; !regexp.MustCompile(`[1-9]\d* items on disk in `).MatchString(said.String()) {
+			t.Error(said)
+		}
 	}
 	if got := say(t, dial(t, "tcp", address), "flush_all\r\nget key0\r\nget key100\r\n"); got != "OK\r\nEND\r\nEND\r\n" {
 		t.Errorf("after flush_all: %q", got)

@@ -10,12 +10,14 @@ package disk
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
@@ -73,11 +75,16 @@ func (s *Store) saveIndex(save func(io.Writer) error) error {
 }
 
 // loadIndex loads the index of the last clean stop, if there is one, and removes its file. warm
-// reports whether load succeeded. Only a failure to remove the file is an error.
+// reports whether load succeeded. If not, the log says why the store begins empty. Only a failure to
+// remove the file is an error.
 func (s *Store) loadIndex(load func(io.Reader) error) (warm bool, err error) {
 	path := s.indexPath()
 	if load != nil {
-		warm = s.readIndex(path, load) == nil
+		err := s.readIndex(path, load)
+		if warm = err == nil; !warm && s.logger != nil {
+			s.logger.LogAttrs(context.Background(), slog.LevelWarn, "freehold: the disk tier begins empty",
+				slog.String("file", s.file.Name()), slog.Any("reason", err))
+		}
 	}
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
 		return warm, nil
@@ -88,7 +95,11 @@ func (s *Store) loadIndex(load func(io.Reader) error) (warm bool, err error) {
 }
 
 func (s *Store) readIndex(path string, load func(io.Reader) error) error {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it was not closed: its process was killed, or ended without Close")
+	}
+	if err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no regular file: %w", path, err)
 	}
 	f, err := os.Open(path)
@@ -96,7 +107,7 @@ func (s *Store) readIndex(path string, load func(io.Reader) error) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	info, err = f.Stat()
 	if err != nil {
 		return err
 	}
@@ -107,7 +118,7 @@ func (s *Store) readIndex(path string, load func(io.Reader) error) error {
 	return load(bufio.NewReaderSize(owners, 64<<10))
 }
 
-var errIndex = errors.New("not the index of this store")
+var errIndex = errors.New("its index is damaged, or of a file of another size")
 
 // verifyIndex verifies an index file of size bytes, sets the store's numbers, and returns the
 // owner's bytes.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"testing"
 
@@ -69,6 +71,29 @@ func TestIndexIsWhole(t *testing.T) {
 	// The stores that began empty wrote nothing, so this index is still right.
 	if x, warm = try(whole); !warm || len(x.at) != next {
 		t.Errorf("warm %v with %d records of %d", warm, len(x.at), next)
+	}
+}
+
+// A store that begins empty although there was one says why.
+func TestReasonToBeginEmpty(t *testing.T) {
+	o, _ := stopped(t)
+	path := filepath.Join(o.Dir, fileName+".index")
+	whole := freehold.Must(os.ReadFile(path))
+	for _, try := range []struct {
+		index []byte
+		want  string
+	}{{whole, "^$"}, {nil, "WARN .*begins empty.* reason=.*was not closed"}, {whole[1:], "reason=.*index is damaged"}} {
+		os.Remove(path)
+		if try.index != nil {
+			filetest.Must(t, os.WriteFile(path, try.index, 0o600))
+		}
+		var log bytes.Buffer
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		x, _ := open(t, o)
+		filetest.Must(t, x.s.Close(nil))
+		if !regexp.MustCompile(try.want).MatchString(log.String()) {
+			t.Errorf("the log is %q, want %s", log.String(), try.want)
+		}
 	}
 }
 

@@ -91,8 +91,8 @@ type Options struct {
 	// owner must forget the places that it has loaded.
 	Load func(r io.Reader) error
 
-	// Logger gets one error if the store turns itself off, and a warning if Open replaces a damaged
-	// header. nil means no log.
+	// Logger gets one error if the store turns itself off, and a warning if Open finds a store's file
+	// and begins empty all the same. nil means no log.
 	Logger *slog.Logger
 
 	region  int                 // bytes, for tests; 0 means regionBytes
