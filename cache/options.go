@@ -98,13 +98,13 @@ type Options struct {
 	// some time after a collection. [freehold.Stats].Collected counts such caches, and package
 	// track lists them.
 	//
-	// OnEvict must not refer to the cache, which would keep it. A parent whose blocks end together,
-	// such as an arena, panics. A parent that is no [freehold.Heap], nor a wrapper of heaps, must
+	// OnEvict must not refer to the cache, which would keep it. New panics if the blocks of the parent
+	// end together, as an arena's do, and if there is a Disk. A parent that is no [freehold.Heap], nor a wrapper of heaps, must
 	// not be closed before the collector has closed the cache.
 	Collect bool
 
 	// Disk, unless it is nil, adds a second, larger tier on disk for entries that are evicted from
-	// memory.
+	// memory. It cannot be combined with Collect.
 	Disk *Disk
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the
