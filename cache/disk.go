@@ -31,7 +31,8 @@ const bufferShare = 8 // buffers take Options.MaxBytes/bufferShare more
 // Close writes the buffered entries and an index of the entries on disk. The next New with the same
 // Dir and Options.Format finds the entries again. The tier begins empty after a crash, if the size
 // of the file has changed, or if Options.Access or RefreshAfter is newly set or unset. It also
-// begins empty if another Options.MaxBytes or number of processors gives the cache more shards.
+// begins empty if another Options.MaxBytes or number of processors gives the cache more shards. A
+// line of log/slog's default logger says why.
 //
 // Only Close closes the file. A cache that is dropped without Close keeps the file locked until the
 // process ends.

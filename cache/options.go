@@ -99,8 +99,8 @@ type Options struct {
 	// track lists them.
 	//
 	// OnEvict must not refer to the cache, which would keep it. New panics if the blocks of the parent
-	// end together, as an arena's do, and if there is a Disk. A parent that is no [freehold.Heap], nor a wrapper of heaps, must
-	// not be closed before the collector has closed the cache.
+	// end together, as an arena's do, and if there is a Disk. A parent that is no [freehold.Heap], nor
+	// a wrapper of heaps, must not be closed before the collector has closed the cache.
 	Collect bool
 
 	// Disk, unless it is nil, adds a second, larger tier on disk for entries that are evicted from
