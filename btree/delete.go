@@ -115,7 +115,7 @@ func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
 		}
 	}
 	m.length -= n.count - kept
-	m.grown(p, kept-n.count)
+	m.addToSizes(p, kept-n.count)
 	m.version++
 	n.count = kept
 	m.shrunk(p)
@@ -141,7 +141,7 @@ func (m *Map[K, V]) remove(p *path, j int) error {
 	if err := m.ownToDelete(p, j-p[0].i); err != nil {
 		return err
 	}
-	m.grown(p, p[0].i-j)
+	m.addToSizes(p, p[0].i-j)
 	m.cut(p[0].n, p[0].i, j)
 	m.shrunk(p)
 	return nil
@@ -216,9 +216,9 @@ func (m *Map[K, V]) join(level int, parent step) bool {
 	case level == 0:
 		m.inner.copyKey(parent.n, i, &m.leaf, right, 0)
 	}
-	m.measure(parent.n, i, level+1)
+	m.setSize(parent.n, i, level+1)
 	if !one {
-		m.measure(parent.n, i+1, level+1)
+		m.setSize(parent.n, i+1, level+1)
 	}
 	return one
 }

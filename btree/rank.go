@@ -32,7 +32,7 @@ func (m *Map[K, V]) GetAt(index int) (k K, v V, ok bool) {
 		}
 		n = m.child(n, i)
 	}
-	if index >= n.count { // only if compare contradicts itself: see grownAt
+	if index >= n.count { // only if compare contradicts itself: see countNew
 		return k, v, false
 	}
 	return m.key(n, index), *m.value(n, index), true
@@ -78,8 +78,8 @@ func (m *Map[K, V]) sum(n *node, i int) (sum int) {
 	return sum
 }
 
-// grown adds change, which may be negative, to the sizes on p.
-func (m *Map[K, V]) grown(p *path, change int) {
+// addToSizes adds change, which may be negative, to the size of each child on p.
+func (m *Map[K, V]) addToSizes(p *path, change int) {
 	if m.ranks {
 		for level := 1; level < m.height; level++ {
 			*m.inner.size(p[level].n, p[level].i) += change
@@ -87,9 +87,9 @@ func (m *Map[K, V]) grown(p *path, change int) {
 	}
 }
 
-// grownAt counts a new key k of the leaf n in the sizes above n. If compare panics, no size has
-// changed. If compare contradicts itself, it counts k on a path to another leaf.
-func (m *Map[K, V]) grownAt(n *node, k K) {
+// countNew adds 1 to the sizes above the leaf n, for its new key k. If compare panics, no size has
+// changed. If compare contradicts itself, k is counted on the path to another leaf.
+func (m *Map[K, V]) countNew(n *node, k K) {
 	var p path
 	isLast := !m.cloned && n.next == 0
 	at := m.root
@@ -101,11 +101,12 @@ func (m *Map[K, V]) grownAt(n *node, k K) {
 		p[level] = step{at, i}
 		at = m.child(at, i)
 	}
-	m.grown(&p, 1)
+	m.addToSizes(&p, 1)
 }
 
-// measure sets the size of child i of n, an inner node on the given level.
-func (m *Map[K, V]) measure(n *node, i, level int) {
+// setSize sets the size of child i of n, an inner node on the given level, to the number of
+// entries below the child.
+func (m *Map[K, V]) setSize(n *node, i, level int) {
 	if m.ranks {
 		child := m.child(n, i)
 		size := child.count

@@ -28,7 +28,7 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 		}
 	}
 	if m.ranks {
-		m.grownAt(n, k)
+		m.countNew(n, k)
 	}
 	m.leaf.shift(n, i, i+1, 0)
 	if m.texts {
@@ -155,6 +155,6 @@ func (m *Map[K, V]) link(parent step, level int, l *layout, n *node, i int, chil
 	m.inner.shift(parent.n, parent.i, parent.i+1, 1)
 	m.inner.copyKey(parent.n, parent.i, l, n, i)
 	*m.inner.child(parent.n, parent.i+1) = child.address()
-	m.measure(parent.n, parent.i, level)
-	m.measure(parent.n, parent.i+1, level)
+	m.setSize(parent.n, parent.i, level)
+	m.setSize(parent.n, parent.i+1, level)
 }

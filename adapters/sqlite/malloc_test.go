@@ -190,7 +190,7 @@ func TestLargestSizes(t *testing.T) {
 	defer sqlite3.Xsqlite3_free(tls, p)
 	for _, n := range []int32{math.MaxInt32, math.MaxInt32 - 256, math.MaxInt32 - 4096, 1 << 30} {
 		if sqlite3.Xsqlite3_malloc(tls, n) != 0 || sqlite3.Xsqlite3_realloc(tls, p, n) != 0 {
-			t.Errorf("%d bytes are had", n)
+			t.Errorf("a request for %d bytes succeeded", n)
 		}
 	}
 }
