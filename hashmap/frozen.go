@@ -31,9 +31,9 @@ var ErrCorrupt = errors.New("the file is not as Freeze wrote it")
 // a page that was verified before. The rest of that page then reads as zeros.
 type Frozen[K comparable, V any] struct{ frozenFile }
 
-// OpenFrozen maps the file at path, which Freeze wrote, into memory. It takes microseconds, and on
-// the Go heap one bit for each 4 KiB of the file. The file's pages are read when they are first
-// used.
+// OpenFrozen maps the file at path, which Freeze wrote, into memory. It allocates one bit on the Go
+// heap for each 4 KiB of the file, and clears them: 32 KiB for a file of 1 GiB. Apart from that the
+// time does not depend on the file's size. The file's pages are read when they are first used.
 //
 // The error matches [ErrCorrupt] if the header is not valid or the file's length does not agree
 // with it, and [errors.ErrUnsupported] on systems without mapped files. It is the system's if the
