@@ -8,7 +8,8 @@
 // Most segments have segmentBytes. An item above 1/fittedShare of that begins a segment of another
 // size: see fit. So spares have many sizes, and take gives those that do not fit to the parent.
 //
-// The bytes of two segments are a reserve for the copies that reclaim.go makes of surviving items.
+// The bytes of a segment are a reserve for the copies that reclaim.go makes of surviving items. With
+// garbage, or if sizes vary, those of two are.
 // The limit grows and shrinks by loans: see lend.go.
 
 package cache
@@ -23,7 +24,8 @@ import (
 )
 
 const (
-	reserveSegments = 2
+	reserveSegments = 1
+	reserveIfDirty  = 2       // the same, with garbage or if sizes vary
 	maxLines        = 8       // of an item that a search prefetches
 	fittedShare     = 16      // larger items begin segments of sizes that fit
 	runShare        = 8       // such a segment with several items has at most runShare segmentBytes
@@ -192,6 +194,9 @@ func (s *shard) fit(size, most int) (f fitted) {
 		f.alone, f.score = true, scoreOf(size, f.bytes)+aloneBonus
 	}
 	most = min(most, c.runBytes())
+	if s.isDirty() { // it may be compacted, and its copies must fit into the reserve
+		most = min(most, s.reserve())
+	}
 	try := func(bytes int) {
 		if next := s.scored(size, goodSize(bytes)); next.score > f.score && next.bytes <= most {
 			f = next
@@ -210,6 +215,9 @@ func (s *shard) fit(size, most int) (f fitted) {
 	}
 	return f
 }
+
+// isDirty reports whether garbage is near the part of all bytes at which segments are compacted.
+func (s *shard) isDirty() bool { return (s.filled-s.live)*100 >= s.filled*dirtyPercent }
 
 // scored returns a segment of the given bytes with its score for items of a size. The segment loses
 // bytes at its end, and for its descriptor. While it is open, half of it is empty on average. There

@@ -67,7 +67,7 @@ func needsLoan(err error, size *int) bool {
 func (b *bound) borrow(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
-	if s.available() >= bytes+reserveSegments*b.c.segmentBytes {
+	if s.available() >= bytes+s.reserve() {
 		return
 	}
 	s.unlock()

@@ -10,7 +10,8 @@
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
-// are dead, the segment with the most garbage is emptied instead, and all its live items stay. Kept
+// are dead, a segment is emptied instead whose live items all stay: the one with the most garbage,
+// of those for whose copies there is memory. Kept
 // items have segments of their own in no queue, which are emptied only then.
 //
 // New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over
@@ -62,6 +63,7 @@ import (
 const (
 	smallPercent   = 10 // of the items' bytes
 	garbagePercent = 7  // of the items' bytes
+	dirtyPercent   = 5  // the same: fit prepares for garbagePercent
 	roomPercent    = 5  // of the shard's limit
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds before items need more hits to stay
@@ -122,7 +124,8 @@ type victims struct {
 	small, main, dirtiest uint32
 	smallBytes, mainBytes int
 	keptBytes             int
-	garbage, most         int // garbage of all segments, and of dirtiest
+	garbage, most         int  // garbage of all segments, and of dirtiest
+	fits                  bool // there is memory for the copies of dirtiest
 }
 
 // admit returns the queue and the hits of the new item of a write. old is the key's previous item,
@@ -228,12 +231,13 @@ func (s *shard) victim(round int, keptToo bool) (n uint32, r rule) {
 // victims scans all segments of the shard.
 func (s *shard) victims() (v victims) {
 	oldestSmall, oldestMain := ^uint64(0), ^uint64(0)
+	available := s.available()
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state != open && g.state != sealed {
 			return
 		}
 		garbage := g.garbage()
-		if g.isKept() && int(g.live) > s.available() {
+		if g.isKept() && int(g.live) > available {
 			garbage = 0 // there is no memory for copies
 		}
 		v.garbage += garbage
@@ -248,8 +252,9 @@ func (s *shard) victims() (v victims) {
 		if g.state == open {
 			return
 		}
-		if garbage > v.most && !s.segs.isPinned(n) {
-			v.dirtiest, v.most = n, garbage
+		fits := int(g.live) <= available && garbage*100 >= int(g.used)*garbagePercent
+		if (fits && !v.fits || fits == v.fits && garbage > v.most) && !s.segs.isPinned(n) {
+			v.dirtiest, v.most, v.fits = n, garbage, fits
 		}
 		switch {
 		case g.isKept():

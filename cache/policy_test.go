@@ -160,6 +160,40 @@ func TestPrice(t *testing.T) {
 	}
 }
 
+// TestRecent: evictions and returns of ghosts count for the queue of the ghost. Half of them are
+// forgotten when there are more evictions than items.
+func TestRecent(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), nil))
+	s := &c.shards[0]
+	for h, main := range []bool{false, true} {
+		s.policy = policy{}
+		h := uint64(h+1) << 60
+		s.addGhost(h, main)
+		if got := s.recall(h); got == main {
+			t.Errorf("main %t: a ghost is recalled: %t", main, got)
+		}
+		q, other := s.policy.small, s.policy.main
+		if main {
+			q, other = other, q
+		}
+		if (q != recent{0, 1}) || (other != recent{}) {
+			t.Errorf("main %t: %v, others %v", main, q, other)
+		}
+		w := slotOf(0, 0, main, 0)
+		s.evicted(w, h)
+		s.policy.small.returned, s.policy.main.returned = 4, 6
+		s.evicted(w, h)
+		q, other = s.policy.small, s.policy.main
+		if main {
+			q, other = other, q
+		}
+		if q.evicted != 1 || other.evicted != 0 || s.policy.small.returned != 2 || s.policy.main.returned != 3 {
+			t.Errorf("main %t: %v, others %v after two evictions", main, q, other)
+		}
+	}
+}
+
 // TestMean: the mean size is the first items' mean at first, and follows a change of sizes.
 func TestMean(t *testing.T) {
 	var p policy

@@ -49,8 +49,19 @@ func (s *shard) allot(w *want) (at spot, ok bool) {
 	return spot{}, false
 }
 
-// reserve returns the bytes that stay available for copies of items.
-func (s *shard) reserve() int { return reserveSegments * s.c.segmentBytes }
+// reserve returns the bytes that stay available for copies of items. If no number is unused, they
+// include a page.
+func (s *shard) reserve() int {
+	n := reserveSegments
+	if s.isMixed() || s.isDirty() {
+		n = reserveIfDirty
+	}
+	bytes := n * s.c.segmentBytes
+	if len(s.segs.unused) == 0 {
+		bytes += pageBytes
+	}
+	return bytes
+}
 
 // makeRoom reclaims segments until the given bytes and the reserve are available. It reports
 // whether at least the bytes are.

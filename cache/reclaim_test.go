@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -132,6 +133,35 @@ func TestHitsOfAReplacedEntry(t *testing.T) {
 	must(0, c.Set(k, make([]byte, 200)))
 	if hits := c.found(k).w.hits(); hits != 2 {
 		t.Errorf("%d hits, want 2", hits)
+	}
+}
+
+// TestCopiesFindRoom: entries that are overwritten in other sizes all stay if they fit, but for few,
+// and no Set fails.
+func TestCopiesFindRoom(t *testing.T) {
+	const bound, sets = 800_000, 50_000
+	for _, tt := range []struct{ least, most int }{{100, 1100}, {592, 608}} {
+		c := newCache(t, Options{MaxBytes: bound})
+		r := rand.New(rand.NewPCG(1, 1))
+		for range sets {
+			key := fmt.Append(nil, "key", r.IntN(bound*2/3/636))
+			must(0, c.Set(key, make([]byte, tt.least+r.IntN(tt.most-tt.least))))
+		}
+		if n := c.Stats().Evicted; n > sets/25 {
+			t.Errorf("values of %d to %d bytes: %d of %d sets evict", tt.least, tt.most, n, sets)
+		}
+		c.check()
+	}
+}
+
+// TestSmallCaches: small caches hold most of what is configured.
+func TestSmallCaches(t *testing.T) {
+	for bound, least := range map[int]float64{300_000: .82, 800_000: .92, 2_000_000: .94} {
+		c := New(freehold.Pages(), &Options{MaxBytes: bound})
+		if got := payloadOver(t, c, func(int) int { return 1000 }); got < least {
+			t.Errorf("%d bytes: %.3f are keys and values, want %.2f", bound, got, least)
+		}
+		c.Close()
 	}
 }
 

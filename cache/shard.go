@@ -293,7 +293,7 @@ func (s *shard) growAhead() {
 	}
 	const fullSlots = cuckoo.Slots * cuckoo.FullPercent / 100. // of a bucket
 	bytes := fullSlots*float64(s.live)/float64(n) + cuckoo.BucketBytes
-	filled := s.limit - s.segs.pages.Len()*pageBytes - 2*s.reserve()
+	filled := s.limit - s.segs.pages.Len()*pageBytes - s.reserve() - openSegments*s.c.segmentBytes
 	if float64(buckets)*bytes < float64(filled) && !s.index.Split() && s.addChunk() {
 		s.index.Split()
 	}

@@ -44,7 +44,7 @@ func TestRegisters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Disk = &Disk{Dir: t.TempDir(), MaxBytes: 8 << 20}
-			registers(t, newShared(t, o), 1+o.MaxBytes>>20)
+			registers(t, newShared(t, o), 1+2*(o.MaxBytes>>20))
 		})
 	}
 }
