@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -91,12 +92,26 @@ func (s *shard) eachSlot(f func(at *atomic.Uint64, w slot)) {
 	}
 }
 
-// fakeTime is a clock that tests set. Its look number at calls hook.
+// fakeTime is a clock that tests set. Its look number at calls hook. While a disk's writer runs,
+// which looks at it too, tests set it by add.
 type fakeTime struct {
+	mu    sync.Mutex // held by add, and by looks
 	now   time.Duration
 	looks int
 	at    int
 	hook  func()
+}
+
+func (f *fakeTime) get() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+func (f *fakeTime) add(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += d
 }
 
 // fake replaces the cache's clock by a fakeTime.
@@ -109,10 +124,10 @@ func (c *Cache) fake() *fakeTime {
 				f.hook()
 			}
 		}
-		return f.now
+		return f.get()
 	}
 	begin := c.clock.begin
-	c.clock.wall = func() time.Time { return begin.Add(f.now) }
+	c.clock.wall = func() time.Time { return begin.Add(f.get()) }
 	c.sweeper.stop() // tests call sweep
 	return f
 }

@@ -214,7 +214,7 @@ func (m *model) step(op byte, arg, more int) {
 			m.want[key] = w
 		}
 	case 14:
-		m.clock.now += time.Duration(more) * 100 * time.Millisecond
+		m.clock.add(time.Duration(more) * 100 * time.Millisecond)
 		if arg%2 == 0 {
 			m.sweep()
 		}
