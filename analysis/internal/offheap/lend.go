@@ -14,7 +14,7 @@ import (
 func (c Call) Lends() (to ssa.Value, ok bool) {
 	switch c.Name {
 	case "cache.Cache.View", "cache.Cache.Peek", "cache.Cache.GetMany", "cache.Cache.Update",
-		"hashmap.Shared.View", "hashmap.ViewSharedBytes", "hashmap.Map.Update", "hashmap.UpdateBytes":
+		"hashmap.Shared.View", "hashmap.Frozen.View", "hashmap.ViewSharedBytes", "hashmap.Map.Update", "hashmap.UpdateBytes":
 		return c.Args[len(c.Args)-1], true
 	}
 	return nil, false

@@ -129,7 +129,7 @@ func (c Call) Ends() (e End, ok bool) {
 	case "freehold.Append", "freehold.Grow", "freehold.Realloc", "freehold.ReallocZeroed":
 		return End{Block: c.Args[1], Replaced: true}, true
 	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close",
-		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
+		"hashmap.Map.Close", "hashmap.Shared.Close", "hashmap.Frozen.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
 		"vector.Vector.Close", "vector.Chunked.Close", "cache.Cache.Close":
 		return End{Owner: c.Recv, Itself: true, Blocks: true}, true
 	case "pool.Cache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
@@ -188,7 +188,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 	o = Owner{Closer: "Close", Failure: -1}
 	switch c.Name {
 	case "freehold.NewHeap", "btree.Map.Clone":
-	case "buffer.Open":
+	case "buffer.Open", "hashmap.OpenFrozen":
 		o.Failure = 1
 	case "pool.Pool.NewCache":
 		o.Parents = []ssa.Value{c.Recv}
