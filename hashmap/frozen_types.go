@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-// frozenTypes describes K and V. A kind isLarge means that a key or value is stored as the bytes of its
-// Go value.
+// frozenTypes describes K and V. A kind isLarge means that a key or value is stored as the bytes of
+// its Go value.
 //
 // Buckets have heads if sizes vary. They also have heads if values are large, since a search skips
 // an entry by its head without reading it, and if K and V have no bytes at all.
@@ -25,7 +25,8 @@ type frozenTypes struct {
 	text                 string   // the layouts of K and V, as the header has them
 }
 
-// frozenTypesOf returns the types of K and V. It panics in the name of call if Freeze cannot store them.
+// frozenTypesOf returns the types of K and V. It panics in the name of call if Freeze cannot store
+// them.
 func frozenTypesOf[K comparable, V any](call string) frozenTypes {
 	kt, vt := reflect.TypeFor[K](), reflect.TypeFor[V]()
 	t := frozenTypes{keyKind: isString, keyBytes: uint64(kt.Size()), valueBytes: uint64(vt.Size())}
