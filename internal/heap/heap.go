@@ -131,12 +131,12 @@ func (h *Heap) Closed() bool { return h.pages.Closed.Load() }
 // ClosedFlag returns the flag that Close sets.
 func (h *Heap) ClosedFlag() *atomic.Bool { return &h.pages.Closed }
 
-// Collect calls free and counts it in Stats, unless Close has begun. A Close waits until free has
-// returned.
+// Collect calls free and then counts it in Stats, unless Close has begun. So what Stats counts is
+// free. A Close waits until free has returned.
 func (h *Heap) Collect(free func()) {
 	registry.While(h.number, func() {
-		h.collected.Add(1)
 		free()
+		h.collected.Add(1)
 	})
 }
 

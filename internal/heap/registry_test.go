@@ -120,3 +120,16 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	}
 	next.Free(b)
 }
+
+// A collected container counts once its memory is free.
+func TestCollectedIsFree(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Collect(func() {
+		if n := h.Stats().Collected; n != 0 {
+			t.Errorf("%d are counted before their memory is free", n)
+		}
+	})
+	if n := h.Stats().Collected; n != 1 {
+		t.Errorf("%d are counted", n)
+	}
+}
