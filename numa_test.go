@@ -12,7 +12,6 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -169,9 +168,7 @@ func TestNUMARollbackRefused(t *testing.T) {
 
 // Memory that is mapped anew without the heap's policy is not used before it has it.
 func TestNUMARefusedAfterAPurge(t *testing.T) {
-	if asan.Enabled {
-		t.Skip("the quarantine keeps freed blocks")
-	}
+	freehold.NeedsPlainBlocks(t)
 	h := numaHeap(t)
 	b := freehold.Must(h.Alloc(4<<20, 1))
 	lost := &b[0]
