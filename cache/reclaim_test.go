@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/cuckoo"
+	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
