@@ -37,8 +37,8 @@ const (
 //
 // On an error the heap keeps its policy. If the system refuses to restore it in the segments that
 // have the new one, the error says in how many bytes. The error names a node that does not exist or
-// that the process may not use. It matches [errors.ErrUnsupported] on systems other than Linux and in race
-// builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as Docker's
+// that the process may not use. It matches [errors.ErrUnsupported] on systems other than Linux and
+// in race builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as Docker's
 // default profile does without CAP_SYS_NICE. If the system refuses the policy for a later segment,
 // the allocation that needs the segment fails. If it refuses it for pages that the heap maps again
 // after a purge, the heap does not use these until the system accepts it: Trim and the heap's timer
