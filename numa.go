@@ -38,11 +38,11 @@ const (
 // On an error the heap keeps its policy. If the system refuses to restore it in the segments that
 // have the new one, the error says in how many bytes. The error names a node that does not exist or
 // that the process may not use. It matches [errors.ErrUnsupported] on systems other than Linux and
-// in race builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as Docker's
-// default profile does without CAP_SYS_NICE. If the system refuses the policy for a later segment,
-// the allocation that needs the segment fails. If it refuses it for pages that the heap maps again
-// after a purge, the heap does not use these until the system accepts it: Trim and the heap's timer
-// try again.
+// in race builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as
+// Docker's default profile does without CAP_SYS_NICE. If the system refuses the policy for a later
+// segment, the allocation that needs the segment fails. If it refuses it for pages that the heap
+// maps again after a purge, the heap does not use these until the system accepts it: Trim and the
+// heap's timer try again.
 //
 // The policy does not apply to the heap's own bookkeeping, nor to blocks under
 // FREEHOLD_DEBUG=guard. A heap with a policy has its own mapping for each segment of 4 to 64 MiB.

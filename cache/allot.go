@@ -8,8 +8,9 @@
 // Most segments have segmentBytes. An item above 1/fittedShare of that begins a segment of another
 // size: see fit. So spares have many sizes, and take gives those that do not fit to the parent.
 //
-// The bytes of a segment are a reserve for the copies that reclaim.go makes of surviving items. With
-// garbage, or if sizes vary, those of two are.
+// The bytes of one segment are a reserve for the copies that reclaim.go makes of surviving items.
+// The reserve has two segments while there is garbage or sizes vary.
+//
 // The limit grows and shrinks by loans: see lend.go.
 
 package cache

@@ -10,9 +10,9 @@
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
 // copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
-// are dead, a segment is emptied instead whose live items all stay: the one with the most garbage,
-// of those for whose copies there is memory. Kept
-// items have segments of their own in no queue, which are emptied only then.
+// are dead, another segment is emptied, and all its live items stay: the one with the most garbage,
+// of those for whose copies there is memory. Kept items have segments of their own in no queue,
+// which are emptied only then.
 //
 // New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over
 // more keys than there is room for finds the first of them again, and not the last.

@@ -61,7 +61,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// dataOffset returns the offset of the data in a file with so many buckets.
+// dataOffset returns the offset of the data in a file with the given number of buckets.
 func dataOffset(buckets uint64) uint64 { return wholeBlocks(frozenBlock + 8*(buckets+1)) }
 
 // wholeBlocks rounds n up to blocks.

@@ -375,20 +375,24 @@ func wholePages(size uintptr) uintptr { return (size + vm.PageBytes() - 1) &^ (v
 
 // ranges keeps the addresses of chunks that have gone, by size. Addresses are never given back to
 // the system: Go's heap might grow into them while a slice of Use still refers to them.
-var ranges = addresses{most: vm.Mappings() / 4, idle: map[uintptr][]uintptr{}}
+var ranges = addresses{idle: map[uintptr][]uintptr{}}
 
-// A range in use takes two of the process's mappings. So ranges take at most half of them: Go's
-// runtime dies if it gets none.
 type addresses struct {
-	mu         sync.Mutex
-	used, most int
-	idle       map[uintptr][]uintptr
+	mu   sync.Mutex
+	used int
+	most int // of used; 0 until the first take
+	idle map[uintptr][]uintptr
 }
 
 // take returns a range of size bytes between guard pages.
 func (r *addresses) take(size uintptr) (addr uintptr, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.most == 0 {
+		// A range in use takes two of the process's mappings. So ranges take at most half of them:
+		// Go's runtime dies if it gets none.
+		r.most = vm.Mappings() / 4
+	}
 	if r.used >= r.most {
 		return 0, fmt.Errorf("%d runs of pages are in use, as many as half of the process's mappings allow (vm.max_map_count); Options.Share puts several secrets into a page", r.used)
 	}

@@ -14,8 +14,8 @@
 // The program needs no other change. What differs:
 //
 //   - An entry that is read often stays; fastcache evicts the oldest, whether it is read or not.
-//   - MaxBytes bounds the index too; fastcache has a Go map of 40 bytes an entry beside it. Stats.BytesSize
-//     is the memory in use, so it grows with the entries.
+//   - MaxBytes bounds the index too; fastcache has a Go map of 40 bytes an entry beside it.
+//     Stats.BytesSize is the memory in use, so it grows with the entries.
 //   - A value of [Cache.SetBig] is one entry, which [Cache.Get] finds too. fastcache stores pieces of
 //     64 KiB, loses the value with any of them, and its Get returns 16 bytes of its own. So
 //     Stats.EntriesCount and SetCalls count such a value once.

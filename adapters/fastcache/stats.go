@@ -28,9 +28,8 @@ type BigStats struct {
 // Reset sets all figures to 0.
 func (s *Stats) Reset() { *s = Stats{} }
 
-// UpdateStats adds the cache's figures to s. Calls are those since the last [Cache.Reset],
-// not those that loaded a file. It locks
-// one part of the cache after the other for a moment.
+// UpdateStats adds the cache's figures to s. Calls are those since the last [Cache.Reset], not those
+// that loaded a file. It locks one part of the cache after the other for a moment.
 func (c *Cache) UpdateStats(s *Stats) {
 	reset, now := c.reset.Load(), c.total()
 	s.GetCalls += now.GetCalls - reset.GetCalls
