@@ -22,8 +22,8 @@ import (
 // makes any of them safe.
 type Allocator interface {
 	// Alloc returns a block whose len and cap are size, at a multiple of align
-	// (a power of two). Its contents are undefined. Size 0 returns an empty,
-	// non-nil block.
+	// (a power of two; 1 is enough for bytes). Its contents are undefined. Size 0
+	// returns an empty, non-nil block.
 	Alloc(size, align int) ([]byte, error)
 
 	// Zeroed is like Alloc, and every byte is zero.

@@ -263,7 +263,7 @@ func ExampleLimit() {
 	fmt.Println(limit.Used(), "of", limit.MaxBytes())
 	limit.Free(b)
 	// Output:
-	// freehold: out of memory: 200 bytes would exceed the limit of 1000
+	// freehold: out of memory: 200 bytes more would exceed the limit of 1000
 	// true
 	// 900 of 1000
 }

@@ -20,6 +20,10 @@ import "github.com/freehold-go/freehold/internal/arg"
 // NewFallback then panics. An arena or a pool on a heap owns only its own blocks, so that heap may
 // be rest.
 //
+// Close both after the containers over it. A container notices that first is closed, as if it were
+// the parent. It does not notice that rest is closed: a call that reads memory of rest then ends the
+// process by a fault.
+//
 // It is safe for concurrent use if both allocators are, and needs no Close. It adds an indirect
 // call to each call, and one Owns to each Free and Resize (BenchmarkWrappers).
 func NewFallback(first Owner, rest Allocator) Owner {

@@ -61,7 +61,7 @@ func TestFallbackRoutes(t *testing.T) {
 		t.Errorf("Realloc across: %q", b)
 	}
 	used(40, 222, "Realloc across")
-	if _, err := a.Alloc(1000, 8); err == nil || err.Error() != "freehold: out of memory: 1000 bytes would exceed the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
+	if _, err := a.Alloc(1000, 8); err == nil || err.Error() != "freehold: out of memory: 1000 bytes more would exceed the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("error %v, want the rest's", err)
 	}
 	a.Free(b)

@@ -153,5 +153,5 @@ func (l *Limit) refusal(call string, size, align int) error {
 	if l.next == nil {
 		arg.Panicf(call, "zero value: NewLimit makes a Limit")
 	}
-	return fmt.Errorf("%w: %s would exceed the limit of %d", ErrOutOfMemory, arg.Bytes(size), l.maxBytes)
+	return fmt.Errorf("%w: %s more would exceed the limit of %d", ErrOutOfMemory, arg.Bytes(size), l.maxBytes)
 }

@@ -38,7 +38,7 @@ func TestLimitCountsExactly(t *testing.T) {
 	used(100, "after Alloc")
 	c := freehold.Must(limit.Zeroed(900, 8))
 	used(1000, "after Zeroed of all the rest")
-	if _, err := limit.Alloc(1, 1); err == nil || err.Error() != "freehold: out of memory: 1 byte would exceed the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
+	if _, err := limit.Alloc(1, 1); err == nil || err.Error() != "freehold: out of memory: 1 byte more would exceed the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("Alloc of one more: %v", err)
 	}
 	if _, err := limit.Zeroed(math.MaxInt, 1); !errors.Is(err, freehold.ErrOutOfMemory) {

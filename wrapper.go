@@ -24,7 +24,7 @@ func traitsOf(a any) (t owners.Traits, ok bool) {
 		rest := owners.TraitsOf(a.rest)
 		t.Solo, t.Ends = t.Solo || rest.Solo, t.Ends || rest.Ends
 		first := t.Collect
-		t.Collect = func(free func()) { first(func() { rest.Collect(free) }) }
+		t.Collect = func(free func() bool) bool { return first(func() bool { return rest.Collect(free) }) }
 		return t, true
 	case *locked:
 		t = owners.TraitsOf(a.next)

@@ -264,7 +264,7 @@ func (s *Shared) grow(size, align int, dedicated, wantZero bool) (*sharedChunk, 
 
 // refusal returns the error for a request of size bytes that would exceed MaxBytes.
 func (s *Shared) refusal(size int) error {
-	return fmt.Errorf("%w: %s would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), s.maxBytes)
+	return fmt.Errorf("%w: %s more would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), s.maxBytes)
 }
 
 // freeSpare returns spare chunks to the parent until the arena holds at most keep bytes or has none

@@ -306,7 +306,7 @@ func TestSharedReserveRefused(t *testing.T) {
 	s := newShared(t, p, &arena.SharedOptions{ChunkBytes: 400, MaxBytes: 1000})
 	freehold.Must(s.Alloc(100, 1))
 	before, calls := s.Stats(), p.calls
-	const want = "freehold: out of memory: 601 bytes would exceed the arena's limit of 1000"
+	const want = "freehold: out of memory: 601 bytes more would exceed the arena's limit of 1000"
 	if err := s.Reserve(601); !errors.Is(err, freehold.ErrOutOfMemory) || err.Error() != want || s.Stats() != before || p.calls != calls {
 		t.Errorf("more than the limit: %v, %+v, %d calls of the parent", err, s.Stats(), p.calls-calls)
 	}

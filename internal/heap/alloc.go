@@ -16,6 +16,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
+	"github.com/freehold-go/freehold/internal/vm"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
@@ -260,5 +261,5 @@ func (h *Heap) goodSize(size int) int {
 	case size > maxSize:
 		return size
 	}
-	return int(pages.RoundUp(uintptr(size), pages.PageBytes))
+	return int(vm.RoundUp(uintptr(size), pages.PageBytes))
 }

@@ -217,7 +217,7 @@ func (t *caches) drainBy(drain func(match func(*cache) bool, f func([]*cache))) 
 	t.drainedAt.Store(time.Now().UnixNano())
 }
 
-// empty returns the blocks of a cache that was taken from its slot to the spans, and its kept runs
+// flush returns the blocks of a cache that was taken from its slot to the spans, and its kept runs
 // to the page heap.
 func (t *caches) flush(c *cache) {
 	t.small.Flush(&c.Magazines)

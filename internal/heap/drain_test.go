@@ -247,3 +247,17 @@ func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 		t.Errorf("%d bytes are held with nothing live", held)
 	}
 }
+
+// A drain frees the slabs that have become empty, the last of their size too.
+func TestDrainFreesEmptySlabs(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	for class := 1; class < small.NumClasses; class++ {
+		useAndFree(t, h, small.ClassSize(uint8(class)))
+	}
+	h.Trim()
+	before := h.Stats().Metadata
+	h.pages.FreeEmptySlabs()
+	if after := h.Stats().Metadata; after != before {
+		t.Errorf("%d bytes of metadata after Trim, %d of them in empty slabs", before, before-after)
+	}
+}

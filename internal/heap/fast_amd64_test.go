@@ -325,7 +325,7 @@ func TestAssemblyTakesRuns(t *testing.T) {
 		} {
 			kept := 64 << 10
 			if tt.taken {
-				kept = int(pages.RoundUp(uintptr(tt.size), pages.PageBytes))
+				kept = int(vm.RoundUp(uintptr(tt.size), pages.PageBytes))
 			}
 			h, c, s := withRuns(t, kept)
 			runs := c.runs

@@ -76,8 +76,8 @@ func Obstacle() string {
 // Of returns the heap inside a *freehold.Heap. Package freehold sets Of.
 var Of func(h any) *Heap
 
-// Heap is a general allocator. pin.New makes it, or an object whose last field it is. Then Init
-// makes it ready.
+// Heap is a general allocator. pin.New makes a Heap, or an object whose last field is a Heap. Then
+// Init makes it ready.
 type Heap struct {
 	uncounted atomic.Int64  // pages refused since worthADrain last counted
 	refused   atomic.Uint64 // requests that got no block
@@ -131,13 +131,16 @@ func (h *Heap) Closed() bool { return h.pages.Closed.Load() }
 // ClosedFlag returns the flag that Close sets.
 func (h *Heap) ClosedFlag() *atomic.Bool { return &h.pages.Closed }
 
-// Collect calls free and then counts it in Stats, unless Close has begun. So what Stats counts is
-// free. A Close waits until free has returned.
-func (h *Heap) Collect(free func()) {
+// Collect calls free unless Close has begun, and returns its result, or else false. If free returns
+// true, Collect then counts the call in Stats. So what Stats counts is free. A Close waits until free
+// has returned.
+func (h *Heap) Collect(free func() bool) (freed bool) {
 	registry.While(h.number, func() {
-		free()
-		h.collected.Add(1)
+		if freed = free(); freed {
+			h.collected.Add(1)
+		}
 	})
+	return freed
 }
 
 // GoodSize returns the size of the block that Alloc would use for size bytes.

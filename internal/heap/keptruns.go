@@ -31,9 +31,9 @@ import (
 const (
 	maxKeptPages = 1 << 20 / pages.PageBytes // of one run
 
-	// The bound of all processors together is this part of the heap's committed memory. The bound
-	// of each is at least minKeptBytes and at most maxKeptBytes, but it may keep a single longer
-	// run. If the heap has a limit, all together keep at most this part of the limit.
+	// Each cache keeps an equal share of this part of the heap's committed memory, but at least
+	// minKeptBytes and at most maxKeptBytes. A cache without another run may keep a longer one. If
+	// the heap has a limit, all caches together keep at most this part of the limit.
 	keptShare    = 32
 	minKeptBytes = 512 << 10
 	maxKeptBytes = 16 << 20

@@ -45,7 +45,7 @@ func (o *processor) kept() pages.LargeCount { return o.cache().runs.count() }
 
 func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 	for _, size := range []int{small.MaxSize + 1, 64 << 10, 256 << 10, 1 << 20} {
-		n := pages.RoundUp(uintptr(size), pages.PageBytes)
+		n := vm.RoundUp(uintptr(size), pages.PageBytes)
 		for _, tt := range []struct {
 			name        string
 			size, align int
@@ -149,6 +149,11 @@ func TestLargeCacheLikeAModel(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}
+		l.mostHeld, l.longest = 3, 2 // the limit is lower now, and a run of 33 pages is not kept
+		h.pages.FreeRuns(l.evict(33))
+		if err := l.verify(h.pages.ID); err != nil {
+			t.Errorf("seed %d, with a lower limit: %v", seed, err)
+		}
 		for _, at := range l.stacks {
 			h.pages.FreeRuns(at)
 		}
@@ -177,19 +182,20 @@ func TestShareOfRuns(t *testing.T) {
 func TestRunsThatAreNotKept(t *testing.T) {
 	never := func(*processor, []byte) {}
 	for name, tt := range map[string]struct {
-		o      Options
-		size   int
-		before func(o *processor, b []byte)
+		o           Options
+		size, align int
+		before      func(o *processor, b []byte)
 	}{
-		"too long":             {Options{}, 1<<20 + 1, never},
-		"whole pages":          {Options{WholePages: true}, 64 << 10, never},
-		"a low limit":          {Options{MaxBytes: 1 << 20}, 64 << 10, never},
-		"advice that persists": {Options{}, 64 << 10, func(_ *processor, b []byte) { pages.Advise(b, vm.Random) }},
+		"too long":             {Options{}, 1<<20 + 1, 1, never},
+		"of a great alignment": {Options{}, 64 << 10, 2 * pages.PageBytes, never},
+		"whole pages":          {Options{WholePages: true}, 64 << 10, 1, never},
+		"a low limit":          {Options{MaxBytes: 1 << 20}, 64 << 10, 1, never},
+		"advice that persists": {Options{}, 64 << 10, 1, func(_ *processor, b []byte) { pages.Advise(b, vm.Random) }},
 	} {
 		h := newHeap(t, tt.o)
 		o := newProcessor(h)
 		for range 3 {
-			b := allocOn(t, o, tt.size, 1, false)
+			b := allocOn(t, o, tt.size, tt.align, false)
 			tt.before(o, b)
 			if name == "advice that persists" && small.SpanAt(small.AddrOf(b)).Separate == 0 {
 				t.Skip("the system takes no such advice")
@@ -251,6 +257,25 @@ func TestKeptRunsMakeRoomAtTheLimit(t *testing.T) {
 	for _, b := range live {
 		h.Free(b)
 	}
+	o.Close()
+}
+
+// A cache learns that the limit has fallen when it has no room. Below 256 KiB for each processor, it
+// then keeps nothing.
+func TestKeptRunsAtALowerLimit(t *testing.T) {
+	payer := &testPayer{max: 1 << 30}
+	h := newHeap(t, Options{Payer: payer})
+	o := keeping(t, h, 200<<10, 200<<10)
+	b := allocOn(t, o, 200<<10+pages.PageBytes, 1, false)
+	if o.kept().Blocks != 2 {
+		t.Fatalf("%d runs are kept, want 2", o.kept().Blocks)
+	}
+	payer.max = keptShare*pages.PageBytes*runtime.NumCPU() - 1
+	o.Free(b)
+	if n := o.kept().Blocks; n != 0 {
+		t.Errorf("%d runs are kept at a limit of %d bytes", n, payer.max)
+	}
+	h.check(t)
 	o.Close()
 }
 

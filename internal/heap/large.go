@@ -22,6 +22,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/small"
+	"github.com/freehold-go/freehold/internal/vm"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
@@ -35,9 +36,9 @@ type request struct {
 	due         bool // result: the countdown ended with this block, so package watch may watch it
 }
 
-// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. The fast path
-// may have failed because the countdown ended, or for a block to be cleared, although the cache has
-// a run. So tryLarge asks the cache again.
+// tryLarge is tryAlloc of a large block, or of any block in a heap with WholePages. It asks the
+// cache again, which may have a run: the fast path also fails if the countdown ends or, in assembly,
+// if the block is to be cleared.
 func (h *Heap) tryLarge(r *request) (b []byte, err error) {
 	if r.size > small.MaxSize {
 		if p := h.takeRun(r); p != nil {
@@ -84,7 +85,7 @@ func (h *Heap) allocLarge(r *request) (b []byte, err error) {
 	if r.size > maxSize || r.align > maxSize || uintptr(r.size)+uintptr(r.align) > maxSize {
 		return nil, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", pages.ErrOutOfMemory, arg.Bytes(r.size), r.align)
 	}
-	err = h.withReclaim(pages.RoundUp(uintptr(r.size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
+	err = h.withReclaim(vm.RoundUp(uintptr(r.size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
 		b, err = h.newLarge(r)
 		return err
 	})
@@ -114,8 +115,8 @@ func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
 //go:noinline
 func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
 
-// freeLarge is Free of a block in the run s, which is no block run. s is nil if there is no run. It
-// panics for misuse, but ignores a slice without capacity that is not in a heap's memory.
+// freeLarge is Free of b, which is not in a block run. s is the run of b, or nil. freeLarge panics
+// for misuse, but ignores a slice without capacity that is not in a heap's memory.
 func (h *Heap) freeLarge(s *small.Span, b []byte) {
 	addr := small.AddrOf(b)
 	switch {
@@ -137,12 +138,13 @@ func (h *Heap) keepRun(s *pages.Span, b []byte) (kept bool) {
 	slot := h.caches.enter()
 	c := h.caches.Value(slot)
 	kept = c.runs.hasRoom(s.Pages()) && c.runs.keepLive(s, addr, uintptr(len(b)))
+	before := c.runs.longest
 	h.caches.Leave(slot)
 	if kept {
 		return true
 	}
 	most, longest := mostKept(&h.pages)
-	if longest == 0 {
+	if longest == 0 && before == 0 {
 		return false
 	}
 	slot = h.caches.enter()
@@ -168,7 +170,7 @@ func (h *Heap) resizeLarge(call string, s *small.Span, b []byte, size int) ([]by
 	// small block, and its pages are freed. A block of a small size may have pages of its own: see
 	// mayTakePage. It is resized within them.
 	old := uintptr(len(b))
-	if size > maxSize || size <= small.MaxSize && !h.pages.WholePages && (old > small.MaxSize || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
+	if size > maxSize || size <= small.MaxSize && !h.pages.WholePages && (old > small.MaxSize || uintptr(size) > vm.RoundUp(old, pages.PageBytes)) {
 		return nil, false
 	}
 	at, live := h.pages.ResizeBlock(&s.Span, small.AddrOf(b), old, uintptr(size))

@@ -88,10 +88,11 @@ var inGo struct {
 // alloc and malloc count down to the next watched block. In idle, the assembly does not.
 var idle, counting functions
 
-// Fast has the functions in use: counting's while blocks are chosen, and idle's otherwise. Each is
-// a closure. A func value is the address of a closure, here a constant, so its call loads one word
-// less than the call of a func variable. Package freehold makes func values of Fast itself, so that
-// its methods are inlined. Their receiver is its own Heap, whose first field is this package's.
+// Fast has the functions in use: counting's while blocks are chosen, and idle's otherwise. A call of
+// a func variable loads the address of a closure, and from that the address of the code. Fast has
+// the closures themselves, whose addresses are constants, so a call loads only the address of the
+// code. Package freehold makes func values of Fast too, so that its methods are inlined. Their
+// receiver is its own Heap, whose first field is this package's Heap.
 var Fast struct{ Alloc, Malloc, Free, FreePointer closure }
 
 // closure has the words of a closure: the address of the code, and for a leaf what package pin

@@ -73,6 +73,16 @@ func TestEachPathCountsBlocks(t *testing.T) {
 	})
 }
 
+// The slow path ends the countdown at the same block as the leaves: the first that takes it below 0.
+func TestCountdownEndsBelowZero(t *testing.T) {
+	for left, want := range map[int64]bool{-1: true, 0: false, 1: false} {
+		c := cache{left: left} // nothing is counted now, so a block leaves left as it is
+		if c.due(8) != want || want != (c.left != left) {
+			t.Errorf("due with %d bytes left is %v, and leaves %d", left, !want, c.left)
+		}
+	}
+}
+
 // The block at which the countdown ends is watched.
 func TestEachPathHasEventsWatched(t *testing.T) {
 	SampleAt(t, 1)

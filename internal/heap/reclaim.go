@@ -65,11 +65,13 @@ func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	return err
 }
 
-// A purged page faults when it is used again. If the live bytes have grown, other pages would fault
-// in its place. So a relief purges leastRelief, and twice the bytes by which the live ones exceed
-// their maximum at earlier reliefs. After a relief the caches fill again, which may pass the
-// watermark at once. So at least reliefCalls slow calls are between two reliefs. A processor may be
-// idle if it has not flushed its cache askCalls slow calls after ask.
+// A purge costs a page fault for each page that is used again. While the live bytes grow, the purge
+// adds few faults, because the new blocks need fresh pages anyway. So a relief purges leastRelief
+// bytes, and twice the growth of the live bytes since their maximum at earlier reliefs.
+//
+// After a relief the caches fill again, which may pass the watermark at once. So at least
+// reliefCalls slow calls are between two reliefs. askCalls slow calls after ask, a processor that
+// has not flushed its cache may be idle.
 const (
 	reliefCalls = 64
 	askCalls    = 16

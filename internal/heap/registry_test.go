@@ -121,15 +121,18 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	next.Free(b)
 }
 
-// A collected container counts once its memory is free.
+// A collected container counts once its memory is free, and not if it is not freed.
 func TestCollectedIsFree(t *testing.T) {
 	h := newHeap(t, Options{})
-	h.Collect(func() {
-		if n := h.Stats().Collected; n != 0 {
-			t.Errorf("%d are counted before their memory is free", n)
+	for _, freed := range []bool{true, false} {
+		got := h.Collect(func() bool {
+			if n := h.Stats().Collected; freed && n != 0 {
+				t.Errorf("%d are counted before their memory is free", n)
+			}
+			return freed
+		})
+		if n := h.Stats().Collected; n != 1 || got != freed {
+			t.Errorf("freed %t: Collect returns %t, and %d are counted", freed, got, n)
 		}
-	})
-	if n := h.Stats().Collected; n != 1 {
-		t.Errorf("%d are counted", n)
 	}
 }

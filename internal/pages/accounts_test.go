@@ -198,6 +198,36 @@ func TestRestOfARefusedRunIsNotRetried(t *testing.T) {
 	}
 }
 
+// A bin has the runs for purge first. Otherwise dirtyRun, which stops at the first other run, would
+// leave them their memory.
+func TestRunsForPurgeAreFirst(t *testing.T) {
+	p := &newHeap(t, Options{}).pages
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var b bins
+	for _, run := range []Span{{dirty: 1}, {dirty: 1, purgeTried: true}, {}, {dirty: 2}, {dirty: 5, purgeTried: true}} {
+		s, err := p.newSpan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.freeSpan(s)
+		s.pages, s.dirty, s.purgeTried = 5, run.dirty, run.purgeTried
+		b.insert(s)
+	}
+	n, others := 0, false
+	for at := b.lists[bin(5)].Head; at != 0; at = SpanPtr(at).Next {
+		s := SpanPtr(at)
+		if s.dirty == 0 || s.purgeTried {
+			others = true
+		} else if n++; others {
+			t.Errorf("a run of %d dirty pages is behind others", s.dirty)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d runs for purge, want 2", n)
+	}
+}
+
 // below finds each bin that holds a run.
 func TestBinsBelow(t *testing.T) {
 	for i := range numBins {

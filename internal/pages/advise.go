@@ -25,7 +25,7 @@ func Advise(b []byte, a vm.Advice) error {
 		return vm.ErrUnsupported
 	}
 	os := vm.PageBytes()
-	from, to := RoundUp(addr, os), (addr+uintptr(len(b)))&^(os-1)
+	from, to := vm.RoundUp(addr, os), (addr+uintptr(len(b)))&^(os-1)
 	if from >= to {
 		return nil
 	}

@@ -57,6 +57,13 @@ func (m Bitmap) last(begin, end uintptr, want bool) uintptr {
 	return begin
 }
 
+// lastRun returns the range of the last consecutive set bits in [begin, end), at most n of them. It
+// reads no words below these: purge takes a long run in slices, and each slice calls lastRun.
+func (m Bitmap) lastRun(begin, end, n uintptr) (from, to uintptr) {
+	to = m.last(begin, end, true)
+	return m.last(to-min(to-begin, n), to, false), to
+}
+
 // Next returns the first position in [i, end) whose bit equals want, or end.
 func (m Bitmap) Next(i, end uintptr, want bool) uintptr {
 	for i < end {

@@ -4,8 +4,11 @@ package pages
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // bitmapOf returns a bitmap of words that stay in place until the test ends.
@@ -67,6 +70,37 @@ func TestLastBitOfABitmap(t *testing.T) {
 					t.Fatalf("the last %t in [%d, %d) ends at %d, want %d", want, begin, end, got, at)
 				}
 			}
+		}
+	}
+}
+
+// A purge takes a run in slices. If each of them read all words of the run, the time would be
+// quadratic: 27 s for 64 GiB.
+func TestLastRunReadsOnlyItsBits(t *testing.T) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	size := 2 * vm.PageBytes()
+	addr, err := vm.Reserve(size, vm.PageBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer vm.Revoke(addr, size)
+	if err := vm.Commit(addr+size/2, size/2); err != nil {
+		t.Fatal(err)
+	}
+	m, half, end := Bitmap(addr), size/2*8, size*8 // the first half of the words is inaccessible
+	m.SetRange(half, end-half)
+	if from, to := m.lastRun(0, end, 64); from != end-64 || to != end {
+		t.Errorf("the last 64 of bits that are all set are [%d, %d)", from, to)
+	}
+	m.ClearRange(end-10, 2)
+	for _, tt := range []struct{ begin, end, n, from, to uintptr }{
+		{half, end, 64, end - 8, end},
+		{half, end - 8, 64, end - 74, end - 10},
+		{end - 20, end - 8, 64, end - 20, end - 10},
+		{end - 10, end - 8, 64, end - 10, end - 10}, // no bit is set
+	} {
+		if from, to := m.lastRun(tt.begin, tt.end, tt.n); from != tt.from || to != tt.to {
+			t.Errorf("lastRun(%d, %d, %d) is [%d, %d), want [%d, %d)", tt.begin, tt.end, tt.n, from, to, tt.from, tt.to)
 		}
 	}
 }

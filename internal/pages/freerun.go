@@ -61,7 +61,7 @@ func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
 		}
 	}
 	r := Addresses.RegionOf(s.Base)
-	base := RoundUp(s.Base, align)
+	base := vm.RoundUp(s.Base, align)
 	dirty := s.dirtyIn(r, base, n)
 	lead := (base - s.Base) / PageBytes
 

@@ -45,6 +45,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // Heap is the lower layer of package heap's Heap. Methods lock mu themselves unless their
@@ -174,7 +175,7 @@ func (p *Heap) AllocRun(n, align uintptr) (s *Span, zero bool, err error) {
 func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, clean, err := p.take(RoundUp(size, PageBytes)/PageBytes, align)
+	s, clean, err := p.take(vm.RoundUp(size, PageBytes)/PageBytes, align)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func newHeap(t testing.TB, o Options) *testHeap {
 
 // Alloc purges free pages for a request, as the layer above does, which also drains its caches.
 func (h *testHeap) Alloc(size, align int, zero bool) ([]byte, error) {
-	need := RoundUp(uintptr(size), PageBytes) / PageBytes
+	need := vm.RoundUp(uintptr(size), PageBytes) / PageBytes
 	s, err := h.pages.AllocBlock(uintptr(size), uintptr(align), zero)
 	for _, giveBack := range []func() bool{func() bool { return h.pages.PurgeFor(need) }, h.reclaim, func() bool { return h.pages.PurgeFor(need) }} {
 		if err != nil && err != ErrClosed && giveBack() {

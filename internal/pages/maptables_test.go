@@ -46,7 +46,7 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 	for name, table := range map[string]uintptr{"spans": r.pages, "page words": r.pageWords} {
 		first, last := table+r.pageIndex(from)*8, table+r.pageIndex(to)*8
 		first &^= vm.PageBytes() - 1
-		pages := make([]byte, RoundUp(last-first, vm.PageBytes())/vm.PageBytes())
+		pages := make([]byte, vm.RoundUp(last-first, vm.PageBytes())/vm.PageBytes())
 		if err := vm.Resident(first, uintptr(len(pages))*vm.PageBytes(), pages); err != nil {
 			t.Skip(err)
 		}

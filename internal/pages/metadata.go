@@ -79,7 +79,7 @@ func (p *Heap) FreeObject(addr, size uintptr) {
 //
 // Preconditions: size <= MaxObject; mu is held.
 func (p *Heap) newObject(size uintptr) (uintptr, error) {
-	size = RoundUp(size, ObjectUnit)
+	size = vm.RoundUp(size, ObjectUnit)
 	room := &p.metadata.room[size/ObjectUnit]
 	if *room == 0 {
 		s, err := p.newSlab(size)

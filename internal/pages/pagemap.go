@@ -199,7 +199,7 @@ func (p *Heap) dropTables(s *Span) {
 	r := Addresses.RegionOf(s.Base)
 	// The words of the first and the last page are in use.
 	first, last := s.Base-r.Base, s.End()-PageBytes-r.Base
-	from, to := r.Base+RoundUp(first+1, unit), r.Base+last&^(unit-1)
+	from, to := r.Base+vm.RoundUp(first+1, unit), r.Base+last&^(unit-1)
 	for at := from; at < to; at += SegmentBytes {
 		if *r.charged(at) == 0 {
 			continue

@@ -2,7 +2,11 @@
 
 package pages
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
 
 func TestLooksHoldTheLock(t *testing.T) {
 	h := newHeap(t, Options{})
@@ -18,7 +22,7 @@ func TestLooksHoldTheLock(t *testing.T) {
 			t.Errorf("%+v", *s)
 		}
 	}
-	if next := h.pages.Look(addrOf(b), look); next != addrOf(b)+RoundUp(100_000, PageBytes) {
+	if next := h.pages.Look(addrOf(b), look); next != addrOf(b)+vm.RoundUp(uintptr(100_000), PageBytes) {
 		t.Errorf("the next run is at %#x", next)
 	}
 	if next := h.pages.Look(addrOf(b)+PageBytes, look); next != addrOf(b)+2*PageBytes {

@@ -22,7 +22,8 @@ func (p *placement) apply(addr, size uintptr) error {
 }
 
 // Place sets the placement of the heap's present and future segments. On an error it restores the
-// old placement. If the system refuses that too, the error says how many bytes keep the new one.
+// old placement, also for the segment that the system has refused: a part of that may have the new
+// one. If the system refuses this too, the error says how many bytes may keep the new one.
 func (p *Heap) Place(policy vm.NodePolicy, nodes vm.Nodes) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,13 +31,13 @@ func (p *Heap) Place(policy vm.NodePolicy, nodes vm.Nodes) error {
 		if err := vm.Place(s.Base, s.Size, policy, &nodes); err != nil {
 			kept, old := uintptr(0), p.placement
 			var refusal error
-			for _, s := range p.segments[:i] {
+			for _, s := range p.segments[:i+1] {
 				if err := vm.Place(s.Base, s.Size, old.policy, &old.nodes); err != nil {
 					kept, refusal = kept+s.Size, err
 				}
 			}
 			if refusal != nil {
-				return fmt.Errorf("%w; %d bytes keep the new policy: %w", err, kept, refusal)
+				return fmt.Errorf("%w; %d bytes may keep the new policy: %w", err, kept, refusal)
 			}
 			return err
 		}

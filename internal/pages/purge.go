@@ -84,13 +84,11 @@ func (p *Heap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bool) 
 	r := Addresses.RegionOf(s.Base)
 	base, at := s.Base, s.End()
 	for at > base && tried < n {
-		to := r.dirty.last(r.pageIndex(base), r.pageIndex(at), true)
-		from := r.dirty.last(r.pageIndex(base), to, false)
-		from = max(from, to-min(to, slicePages, n-tried))
+		from, to := r.dirty.lastRun(r.pageIndex(base), r.pageIndex(at), min(slicePages, n-tried))
 		at = r.Base + from*PageBytes
 		// Whole units, with clean pages of the run that share one.
-		low := max(RoundUp(base, unit), at&^(unit-1))
-		high := min(s.End()&^(unit-1), RoundUp(r.Base+to*PageBytes, unit))
+		low := max(vm.RoundUp(base, unit), at&^(unit-1))
+		high := min(s.End()&^(unit-1), vm.RoundUp(r.Base+to*PageBytes, unit))
 		if from == to || low >= high {
 			continue
 		}
@@ -168,10 +166,10 @@ func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 		if err != nil {
 			return 0, 0, nil // unchanged
 		}
-		return RoundUp(low, PageBytes), high &^ (PageBytes - 1), nil
+		return vm.RoundUp(low, PageBytes), high &^ (PageBytes - 1), nil
 	}
 	os := vm.PageBytes()
-	low, high = RoundUp(s.Base, os), s.End()&^(os-1)
+	low, high = vm.RoundUp(s.Base, os), s.End()&^(os-1)
 	if low >= high {
 		return 0, 0, nil
 	}
@@ -180,7 +178,7 @@ func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 			vm.Advise(low, high-low, vm.HugePages) // best effort
 		}
 		vm.Name(low, high-low, p.mapsName)
-		return RoundUp(low, PageBytes), high &^ (PageBytes - 1), nil
+		return vm.RoundUp(low, PageBytes), high &^ (PageBytes - 1), nil
 	}
 	return 0, 0, vm.Commit(low, high-low)
 }

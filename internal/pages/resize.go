@@ -47,7 +47,7 @@ func (p *Heap) resizeInPlace(s *Span, addr, old, size uintptr) (tail *Span, kept
 	if !s.IsLarge(p.ID, addr, old) || !s.Claim(addr, old) {
 		return nil, false, false, false
 	}
-	switch n := RoundUp(size, PageBytes) / PageBytes; {
+	switch n := vm.RoundUp(size, PageBytes) / PageBytes; {
 	case n < s.pages:
 		if tail = p.cut(s, n); tail != nil {
 			kept = p.release(tail)
@@ -138,7 +138,7 @@ func (p *Heap) move(s *Span, size uintptr) *Span {
 	if s.Bytes() <= copyBytes || s.Bytes()%os != 0 || s.Base%os != 0 {
 		return nil
 	}
-	to, _, err := p.AllocRun(RoundUp(size, PageBytes)/PageBytes, max(1<<s.align, os))
+	to, _, err := p.AllocRun(vm.RoundUp(size, PageBytes)/PageBytes, max(1<<s.align, os))
 	if err != nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (p *Heap) growAt(at, n uintptr) error {
 // heap's addresses, up to maxSegmentBytes at a time. If that is refused, addSegment asks for just
 // n pages. On an error nothing is added. mu is held.
 func (p *Heap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (*Span, error) {
-	need := RoundUp(n*PageBytes, SegmentBytes)
+	need := vm.RoundUp(n*PageBytes, SegmentBytes)
 	size := max(need, min(p.total, maxSegmentBytes))
 	s, err := p.newSpan()
 	if err != nil {

@@ -101,7 +101,7 @@ func (r *region) reserve(size uintptr, withPageWords bool) error {
 	tables := uintptr(0)
 	table := func(bytes uintptr) (at uintptr) {
 		at = tables
-		tables += RoundUp(bytes, vm.PageBytes())
+		tables += vm.RoundUp(bytes, vm.PageBytes())
 		return at
 	}
 	pages, words := table(size/PageBytes*WordBytes), uintptr(0)
@@ -110,7 +110,7 @@ func (r *region) reserve(size uintptr, withPageWords bool) error {
 	}
 	dirty, owners := table(size/PageBytes/8), table(size/SegmentBytes*ownerBytes)
 	charges := table(size / SegmentBytes)
-	tables = RoundUp(tables, SegmentBytes)
+	tables = vm.RoundUp(tables, SegmentBytes)
 	// One reservation, since a part could not be given back if another were refused.
 	// The tables are in front, where no overrun of a block can reach them.
 	at, err := vm.Reserve(tables+size, SegmentBytes)
@@ -134,8 +134,8 @@ func (r *region) open(size uintptr) error {
 	used := r.used.Load()
 	commit := func(table, perSegment uintptr) error {
 		os := vm.PageBytes()
-		from := RoundUp(used/SegmentBytes*perSegment, os)
-		to := RoundUp((used+size)/SegmentBytes*perSegment, os)
+		from := vm.RoundUp(used/SegmentBytes*perSegment, os)
+		to := vm.RoundUp((used+size)/SegmentBytes*perSegment, os)
 		if from == to {
 			return nil
 		}
@@ -314,7 +314,7 @@ func (s *Space) chain(size uintptr) (*region, error) {
 		if want == size {
 			return nil, err
 		}
-		want = max(RoundUp(want/4, SegmentBytes), size)
+		want = max(vm.RoundUp(want/4, SegmentBytes), size)
 	}
 	var chained []*region
 	if old := s.chained.Load(); old != nil {
@@ -363,9 +363,6 @@ func (s *Space) setOwner(addr, size uintptr, owner uint32) {
 	}
 }
 
-// RoundUp returns n rounded up to a multiple of unit, a power of two.
-func RoundUp(n, unit uintptr) uintptr { return (n + unit - 1) &^ (unit - 1) }
-
 // The unit of this package is PageBytes. Where the system's page is larger, memory is committed
 // outwards and decommitted inwards, so that neighbours are safe.
 
@@ -373,14 +370,14 @@ func RoundUp(n, unit uintptr) uintptr { return (n + unit - 1) &^ (unit - 1) }
 func Commit(addr, size uintptr) error {
 	os := vm.PageBytes()
 	from := addr &^ (os - 1)
-	return vm.Commit(from, RoundUp(addr+size, os)-from)
+	return vm.Commit(from, vm.RoundUp(addr+size, os)-from)
 }
 
 // Decommit gives back the whole OS pages inside [addr, addr+size). It returns their range
 // [from, to), which then reads zero.
 func Decommit(addr, size uintptr) (from, to uintptr, err error) {
 	os := vm.PageBytes()
-	from, to = RoundUp(addr, os), (addr+size)&^(os-1)
+	from, to = vm.RoundUp(addr, os), (addr+size)&^(os-1)
 	if from >= to {
 		return addr, addr, nil
 	}

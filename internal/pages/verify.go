@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // Tally is the result of a walk over the runs of a heap.
@@ -26,7 +28,7 @@ func (n *Tally) Object(size uintptr) {
 	if n.metadata == nil {
 		n.metadata = map[uintptr]uintptr{}
 	}
-	n.metadata[RoundUp(size, ObjectUnit)]++
+	n.metadata[vm.RoundUp(size, ObjectUnit)]++
 }
 
 // Verify verifies the invariants of p. It calls above for large blocks and for runs of the layer

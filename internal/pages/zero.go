@@ -63,7 +63,7 @@ func zero(at, size, unit uintptr) {
 // from 32 MiB on memclr bypasses the processor's caches, which is faster.
 func zeroByAsking(at, size, unit uintptr) {
 	os := vm.PageBytes()
-	from, to := RoundUp(at, os), (at+size)&^(os-1)
+	from, to := vm.RoundUp(at, os), (at+size)&^(os-1)
 	clearBytes(at, from-at)
 	clearBytes(to, at+size-to)
 	var answer [askPages]byte
@@ -97,7 +97,7 @@ func zeroAlike(at, size uintptr, resident byte, unit uintptr) {
 // zeroByDropping zeroes [at, at+size). It gives the memory of whole units back and clears the
 // rest.
 func zeroByDropping(at, size, unit uintptr) {
-	from, to := RoundUp(at, unit), (at+size)&^(unit-1)
+	from, to := vm.RoundUp(at, unit), (at+size)&^(unit-1)
 	if !vm.HolesReadZero || from >= to || vm.Decommit(from, to-from) != nil {
 		from, to = at, at
 	}

@@ -35,7 +35,7 @@ func TestZeroedLargeBlockClearsOnlyWhatWasUsed(t *testing.T) {
 func residentBytes(t *testing.T, b []byte) (n int) {
 	t.Helper()
 	os := vm.PageBytes()
-	pages := make([]byte, RoundUp(uintptr(len(b)), os)/os)
+	pages := make([]byte, vm.RoundUp(uintptr(len(b)), os)/os)
 	if err := vm.Resident(uintptr(unsafe.Pointer(&b[0])), uintptr(len(pages))*os, pages); err != nil {
 		t.Skip(err)
 	}

@@ -2,6 +2,9 @@
 
 package seam
 
+// On tells whether the tag is set.
+const On = true
+
 // Seam calls Hook at each Point. The zero value has none.
 type Seam struct{ Hook func(Point) }
 

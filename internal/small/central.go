@@ -34,10 +34,9 @@ type central struct {
 	rested     bool // the last punch was complete, and no block has moved since
 	homes      homes
 	spans      int
-	emptySpans int  // spans in which all blocks are free
-	released   uint // spans freed so far
-	out        int  // blocks not free in their spans: live or in a magazine
-	holes      int  // bytes of free blocks given back to the system
+	emptySpans int // spans in which all blocks are free
+	out        int // blocks not free in their spans: live or in a magazine
+	holes      int // bytes of free blocks given back to the system
 	purged     uint64
 
 	limbo uintptr // list of the statuses of freed spans: see limbo.go
@@ -189,7 +188,6 @@ func (c *central) carve(s *Span, out []Entry) (n int) {
 	}
 	s.out += uint32(carved)
 	c.out += carved
-	s.punched = false
 	if s.holes != 0 { // each block before i was carved, or was out already
 		c.setHoles(s, s.holes&^s.systemPages(s.Base, s.Base+(i+1)*s.Size))
 	}
@@ -311,7 +309,6 @@ func (c *central) release(h *Heap, s *Span) {
 	}
 	c.emptySpans--
 	c.remove(s)
-	c.released++
 	c.spans--
 	c.setHoles(s, 0)
 	c.bury(h, s)

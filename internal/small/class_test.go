@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 func TestClassesServeEverySizeAndAlignment(t *testing.T) {
 	for align := uintptr(1); align <= MaxAlign; align *= 2 {
 		for size := uintptr(1); size <= MaxSize; size++ {
-			rounded := pages.RoundUp(size, align)
+			rounded := vm.RoundUp(size, align)
 			if rounded > MaxSize {
 				continue
 			}
@@ -44,6 +45,9 @@ func TestClassTable(t *testing.T) {
 		c := &classes[i]
 		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pages.PageBytes || c.pages*pages.PageBytes-c.blocks*c.size >= c.size {
 			t.Errorf("class %+v: the blocks do not fill the span", *c)
+		}
+		if c.blocks < 4 || (c.pages*pages.PageBytes-c.blocks*c.size)*32 > c.pages*pages.PageBytes {
+			t.Errorf("class %+v: few blocks, or more than a 32nd of waste", *c)
 		}
 		if c.metadataBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > MapPageMask>>MapPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)

@@ -293,6 +293,34 @@ func TestLowerLimitFreesEmptyMagazines(t *testing.T) {
 	p.m.check(t) // each magazine is in the depot, in the cache or free
 }
 
+// A depot that gets a magazine with blocks, and then may keep fewer without, frees one of these.
+func TestStockedMagazineTakesThePlaceOfAnEmptyOne(t *testing.T) {
+	p := newProcessor(t)
+	h, d := &p.m.Heap, p.m.depot(class64, 0)
+	full, err := d.newMagazine(h)
+	if err == nil {
+		err = h.central[class64].fill(h, full, 0, 0)
+	}
+	var empty []*magazine
+	for err == nil && len(empty) < d.mostEmpty(h) {
+		var m *magazine
+		m, err = d.newMagazine(h)
+		empty = append(empty, m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range empty {
+		d.discard(h, m)
+	}
+	before := int(d.empty.n)
+	d.keep(h, full)
+	if most := d.mostEmpty(h); most != before-1 || int(d.empty.n) != most {
+		t.Errorf("%d magazines without blocks, want %d; %d before", d.empty.n, most, before)
+	}
+	p.m.check(t)
+}
+
 // Calls may read while others allocate: with -race too.
 func TestCallsBesideOthers(t *testing.T) {
 	p := newProcessor(t)

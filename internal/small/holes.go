@@ -17,8 +17,8 @@ func (h *Heap) Punch() {
 }
 
 // punch makes holes in the partial spans. It releases mu between batches of spans. If another
-// goroutine then moves a block or frees a span, the list may have changed, and punch stops.
-// Otherwise it sets rested, so later ticks skip the class.
+// goroutine then moves a block, the list may have changed, and punch stops. Otherwise it sets
+// rested, so later ticks skip the class. Scavenging is held, so no drain frees a span meanwhile.
 func (c *central) punch(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +34,7 @@ func (c *central) punch(h *Heap) {
 	if vm.HolesReadZero && !h.pages.HugePages {
 		next()
 	}
-	released := c.released
-	for n := 1; at != 0 && !c.used && c.released == released; n++ {
+	for n := 1; at != 0 && !c.used; n++ {
 		s := spanPtr(at)
 		at = s.Next
 		next()

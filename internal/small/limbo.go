@@ -66,7 +66,7 @@ func (c *central) bury(h *Heap, s *Span) {
 	}
 	*s.free.Word(0) = uint64(c.limbo)
 	c.limbo = s.statuses
-	h.noteLimbo(int64(pages.RoundUp(class.metadataBytes(), pages.ObjectUnit)))
+	h.noteLimbo(int64(vm.RoundUp(class.metadataBytes(), pages.ObjectUnit)))
 }
 
 // freeLimbo frees the statuses in limbo. No cache and no depot has an entry. mu and the depots'
@@ -77,7 +77,7 @@ func (c *central) freeLimbo(h *Heap) {
 		statuses := c.limbo
 		c.limbo = uintptr(*pages.Bitmap(statuses + class.statusesBytes()).Word(0))
 		h.pages.FreeObject(statuses, class.metadataBytes())
-		h.noteLimbo(-int64(pages.RoundUp(class.metadataBytes(), pages.ObjectUnit)))
+		h.noteLimbo(-int64(vm.RoundUp(class.metadataBytes(), pages.ObjectUnit)))
 	}
 }
 

@@ -70,7 +70,7 @@ type Span struct {
 	holes    uint32       // its system pages given back, a bit each: see systemPages
 	home     uint32       // see central.go
 	class    uint8
-	punched  bool // no block has moved since holes were made
+	punched  bool // no block has returned since holes were made
 }
 
 const _ = pages.SpanBytes - unsafe.Sizeof(Span{}) // a Span fits
@@ -200,9 +200,6 @@ func (s *Span) Status(addr uintptr) *uint16 { return StatusAt(s.statuses + s.ind
 // that contains addr.
 func (s *Span) BlockAround(addr uintptr) (base uintptr, status uint16) {
 	i := s.index(addr)
-	for i > 0 && s.Base+i*s.Size > addr {
-		i--
-	}
 	return s.Base + i*s.Size, *StatusAt(s.statusOf(i))
 }
 
@@ -223,7 +220,7 @@ func (s *Span) entryOf(i uintptr) Entry { return Entry{s.Base + i*s.Size, s.stat
 // metadataBytes returns the size of the metadata object of a span: the statuses, which begin at a
 // cache line, and the bitmap.
 func (c *class) metadataBytes() uintptr { return c.statusesBytes() + c.freeWords()*8 }
-func (c *class) statusesBytes() uintptr { return pages.RoundUp((c.blocks+1)*statusBytes, 8) }
+func (c *class) statusesBytes() uintptr { return vm.RoundUp((c.blocks+1)*statusBytes, 8) }
 func (c *class) freeWords() uintptr     { return (c.blocks + 63) / 64 }
 
 // AddrOf returns the address at which b begins.

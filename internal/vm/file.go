@@ -122,7 +122,7 @@ func extendFile(f *os.File, from, to int64, allocate func(f *os.File, from, to i
 // UnmapFile unmaps exactly a range that MapFile returned, of the size passed to it.
 // Only a later MapFile may reuse the addresses. Dirty pages still reach the file.
 func UnmapFile(addr, size uintptr) error {
-	size = roundUp(size, pageBytes)
+	size = RoundUp(size, pageBytes)
 	check(OpUnmapFile, addr, size)
 	return do(OpUnmapFile, addr, size, unmapFile)
 }
@@ -132,7 +132,7 @@ func UnmapFile(addr, size uintptr) error {
 //
 // Precondition: addr is a multiple of PageBytes; size is rounded up to pages.
 func Sync(addr, size uintptr) error {
-	size = roundUp(size, pageBytes)
+	size = RoundUp(size, pageBytes)
 	check(OpSync, addr, size)
 	return do(OpSync, addr, size, syncFile)
 }

@@ -18,7 +18,7 @@ var fileRanges rangeList
 const rangesJoin = true
 
 func mapFile(fd, size uintptr, writable bool) (uintptr, error) {
-	size = roundUp(size, pageBytes)
+	size = RoundUp(size, pageBytes)
 	prot := unix.PROT_READ
 	if writable {
 		prot |= unix.PROT_WRITE

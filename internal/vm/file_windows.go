@@ -25,7 +25,7 @@ func mapFile(fd, size uintptr, writable bool) (addr uintptr, err error) {
 	}
 	defer windows.CloseHandle(section) // the view keeps it alive
 
-	used := roundUp(size, granuleBytes)
+	used := RoundUp(size, granuleBytes)
 	r, ok := fileRanges.take(used)
 	if !ok {
 		return windows.MapViewOfFile(section, access, 0, 0, size)
@@ -52,7 +52,7 @@ func unmapFile(addr, size uintptr) error {
 	if err := windows.UnmapViewOfFile(addr); err != nil {
 		return err
 	}
-	keepRange(addressRange{addr, roundUp(size, granuleBytes)})
+	keepRange(addressRange{addr, RoundUp(size, granuleBytes)})
 	return nil
 }
 

@@ -42,7 +42,7 @@ var calls = []struct {
 	{"MapFile", []Op{OpMapFile}, func(s *subject) error {
 		addr, err := MapFile(s.file, s.size, true)
 		if err == nil {
-			err = unmapFile(addr, roundUp(s.size, PageBytes()))
+			err = unmapFile(addr, RoundUp(s.size, PageBytes()))
 		}
 		return err
 	}},

@@ -228,5 +228,5 @@ func check(op Op, addr, size uintptr) {
 	}
 }
 
-// roundUp rounds n up to a multiple of align, a power of two.
-func roundUp(n, align uintptr) uintptr { return (n + align - 1) &^ (align - 1) }
+// RoundUp returns n rounded up to a multiple of unit, a power of two.
+func RoundUp[T int | int64 | uintptr](n, unit T) T { return (n + unit - 1) &^ (unit - 1) }

@@ -39,7 +39,7 @@ func reserve(size, align uintptr) (addr uintptr, err error) {
 	block := make([]byte, bytes)
 	backing.bytes += bytes
 	backing.blocks = append(backing.blocks, block)
-	return roundUp(uintptr(unsafe.Pointer(unsafe.SliceData(block))), align), nil
+	return RoundUp(uintptr(unsafe.Pointer(unsafe.SliceData(block))), align), nil
 }
 
 func commit(addr, size uintptr) error { return nil }

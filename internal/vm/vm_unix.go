@@ -29,7 +29,7 @@ func reserve(size, align uintptr) (addr uintptr, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return roundUp(uintptr(p), align), nil
+	return RoundUp(uintptr(p), align), nil
 }
 
 // protect makes a range readable and writable.

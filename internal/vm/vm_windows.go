@@ -24,7 +24,7 @@ func reserve(size, align uintptr) (addr uintptr, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return roundUp(addr, align), nil
+	return RoundUp(addr, align), nil
 }
 
 func commit(addr, size uintptr) error {

@@ -156,7 +156,7 @@ func (h *Heap) newGuarded(size, align uintptr) []byte {
 	if h.pages.WholePages || size > maxGuarded || align > page {
 		return nil
 	}
-	units := (pages.RoundUp(size, page) + page + guardUnit() - 1) / guardUnit()
+	units := (vm.RoundUp(size, page) + page + guardUnit() - 1) / guardUnit()
 	order := bits.Len(uint(units - 1))
 	g := &h.guards
 	g.mu.Lock()

@@ -14,7 +14,6 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/heap"
-	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 	"github.com/freehold-go/freehold/internal/watch"
 )
@@ -85,7 +84,7 @@ func TestGuardedBlockEndsAtAGuard(t *testing.T) {
 						t.Errorf("size %d, align %d: not zero in round %d", size, align, round)
 					}
 					fill(b, 0xFF)
-					mustFault(t, b, int(pages.RoundUp(uintptr(size), uintptr(align))))
+					mustFault(t, b, int(vm.RoundUp(uintptr(size), uintptr(align))))
 					if st := h.Stats(); st.Guarded != 1 || st.Blocks != 1 || watch.Zone() == 0 && st.Allocated != h.GoodSize(size) || (size > 32<<10) != (st.LargeBlocks == 1) {
 						t.Errorf("size %d: %+v", size, st)
 					}
