@@ -228,7 +228,9 @@ func (a *Account) Close() {
 	a.node.MustBeMade("Account.Close")
 	a.closing.Do(func() {
 		var below []*Account
-		a.each(func() bool { return false }, func(other *Account) { below = append(below, other) })
+		if a.node.HasBelow() { // each visits all heaps of the process
+			a.each(func() bool { return false }, func(other *Account) { below = append(below, other) })
+		}
 		for _, other := range slices.Backward(below) { // each before its parent
 			if other != a {
 				other.closing.Do(other.close)

@@ -286,8 +286,12 @@ func TestAccountsHaveNames(t *testing.T) {
 }
 
 func TestAccountStatsText(t *testing.T) {
-	st := AccountStats{Name: "a/b", Used: 3 << 20, Soft: 4 << 20, MaxBytes: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
+	st := AccountStats{Name: "a/b", Used: 3 << 20, Committed: 3 << 20, Soft: 4 << 20, MaxBytes: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
 	if got, want := st.String(), `account "a/b": 3MiB used, 3GiB live in 2 blocks, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	st.Used, st.Live, st.LiveBytes = 4<<20, 0, 0
+	if got, want := st.String(), `account "a/b": 4MiB used, 1MiB of it by the accounts below, 0B live in 0 blocks of its own, soft limit `; !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	a, none := newAccount(t, nil, "x", 1<<20), (*Account)(nil)

@@ -76,7 +76,12 @@ func (st AccountStats) String() string {
 	if st.Live == 1 {
 		blocks = "block"
 	}
-	fmt.Fprintf(&b, "%s used, %s live in %d %s", pressure.FormatSize(st.Used), pressure.FormatSize(st.LiveBytes), st.Live, blocks)
+	fmt.Fprintf(&b, "%s used", pressure.FormatSize(st.Used))
+	if below := st.Used - st.Committed; below > 0 {
+		fmt.Fprintf(&b, ", %s of it by the accounts below", pressure.FormatSize(below))
+		blocks += " of its own"
+	}
+	fmt.Fprintf(&b, ", %s live in %d %s", pressure.FormatSize(st.LiveBytes), st.Live, blocks)
 	if st.Soft > 0 {
 		fmt.Fprintf(&b, ", soft limit %s", pressure.FormatSize(st.Soft))
 	}

@@ -408,7 +408,7 @@ func TestRootInTheStats(t *testing.T) {
 	defer root.Close()
 	mustTake(t, root, 5*mib)
 	defer give(root, 5*mib)
-	if s, want := b.String(), "; account \"process\": 5MiB used, 0B live in 0 blocks, soft limit "; !strings.Contains(s, want) {
+	if s, want := b.String(), "; account \"process\": 5MiB used, 5MiB of it by the accounts below, 0B live in 0 blocks of its own, soft limit "; !strings.Contains(s, want) {
 		t.Errorf("%s, want %s", s, want)
 	}
 }

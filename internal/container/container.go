@@ -80,12 +80,13 @@ func Make[T any](c *T, b *Base, k *Kind, parent freehold.Allocator, name string)
 func Collect[T any](c *T, b *Base, k *Kind) {
 	traits := owners.TraitsOf(b.Parent)
 	if traits.Ends {
+		owners.Closed(c) // else it would be reported as dropped
 		arg.Panicf(k.Maker, "Options.Collect with a parent of type %T, whose blocks end without the collector", b.Parent)
 	}
 	scope := freehold.NewScope(b.Parent)
 	b.Parent = scope
 	b.cleanup = runtime.AddCleanup(c, func(scope *freehold.Scope) {
-		traits.Collect(func() { scope.Close() })
+		traits.Collect(func() bool { scope.Close(); return true })
 	}, scope)
 	owners.Collects(c)
 }

@@ -15,9 +15,9 @@ type Traits struct {
 	Ends   bool         // all blocks may end at once while the parent is open, as in an arena
 
 	// Collect calls free, which frees blocks of a container that was dropped, and counts the
-	// container. It does nothing if the parent is closed. If it can, it keeps the parent from
-	// closing meanwhile.
-	Collect func(free func())
+	// container if free returns true. It returns free's result. If the parent is closed, it does
+	// nothing and returns false. If it can, it keeps the parent from closing meanwhile.
+	Collect func(free func() bool) bool
 }
 
 var traits []func(parent any) (Traits, bool)
@@ -39,11 +39,7 @@ func TraitsOf(parent any) (t Traits) {
 	}
 	t.Closed = cmp.Or(t.Closed, &never)
 	if closed := t.Closed; t.Collect == nil {
-		t.Collect = func(free func()) {
-			if !closed.Load() {
-				free()
-			}
-		}
+		t.Collect = func(free func() bool) bool { return !closed.Load() && free() }
 	}
 	return t
 }

@@ -5,6 +5,7 @@ package owners
 import (
 	"maps"
 	"slices"
+	"sync"
 	"weak"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
@@ -22,6 +23,7 @@ type Registry[T, Rank any] struct {
 type reference[T any] struct {
 	owner *T
 	weak  weak.Pointer[T]
+	users *sync.WaitGroup // calls of While; nil before the first
 }
 
 func (r reference[T]) get() *T {
@@ -51,17 +53,37 @@ func (r *Registry[T, Rank]) Add(owner *T, weakly bool) (number uint64) {
 // Remove removes the owner of a number.
 func (r *Registry[T, Rank]) Remove(number uint64) {
 	r.Mu.Lock()
-	defer r.Mu.Unlock()
+	users := r.open[number].users
 	delete(r.open, number)
+	r.Mu.Unlock()
+	if users != nil {
+		users.Wait()
+	}
 }
 
 // While calls f if the owner of a number has not been removed. Remove waits until f has returned.
+// f runs without Mu, and may call While for another owner.
 func (r *Registry[T, Rank]) While(number uint64, f func()) {
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	if _, open := r.open[number]; open {
+	if users := r.use(number); users != nil {
+		defer users.Done()
 		f()
 	}
+}
+
+// use adds a user to the owner of a number. It returns nil if the owner has been removed.
+func (r *Registry[T, Rank]) use(number uint64) *sync.WaitGroup {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	ref, open := r.open[number]
+	if !open {
+		return nil
+	}
+	if ref.users == nil {
+		ref.users = new(sync.WaitGroup)
+		r.open[number] = ref
+	}
+	ref.users.Add(1)
+	return ref.users
 }
 
 // Each calls f for each owner in order of creation. It holds Mu, so f must not call Add or

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
@@ -33,4 +34,30 @@ func TestRegistry(t *testing.T) {
 	if all := r.All(); len(all) != 25 || len(r.open) != 25 {
 		t.Errorf("%d of %d owners are left, want the 25 that are not weak", len(all), len(r.open))
 	}
+}
+
+// Remove waits until f of While has returned. f may call While for another owner. It is not called
+// once Remove has begun.
+func TestRegistryWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Registry[owner, lockrank.Leaf]
+		first, second := r.Add(&owner{}, false), r.Add(&owner{}, false)
+		removed := make(chan struct{})
+		r.While(first, func() {
+			r.While(second, func() {
+				go func() {
+					defer close(removed)
+					r.Remove(first)
+				}()
+				synctest.Wait()
+				select {
+				case <-removed:
+					t.Error("Remove has returned before f")
+				default:
+				}
+				r.While(first, func() { t.Error("f is called after Remove has begun") })
+			})
+		})
+		<-removed
+	})
 }

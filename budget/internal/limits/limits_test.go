@@ -303,6 +303,19 @@ func TestRefusalOfASharedLimit(t *testing.T) {
 	want(top, false)
 }
 
+func TestHasBelow(t *testing.T) {
+	top := New(nil, "top", deaf{}, time.Now)
+	a := New(top, "a", deaf{}, nil)
+	b := New(a, "b", deaf{}, nil)
+	if !top.HasBelow() || !a.HasBelow() || b.HasBelow() {
+		t.Error("b is below a, and a below top")
+	}
+	b.Close()
+	if !top.HasBelow() || a.HasBelow() {
+		t.Error("b, below a, is closed")
+	}
+}
+
 func TestNames(t *testing.T) {
 	top := New(nil, "process", deaf{}, time.Now)
 	a := New(New(top, "search", deaf{}, nil), "tenant", deaf{}, nil)

@@ -87,6 +87,13 @@ func (n *Node) Close() {
 	}
 }
 
+// HasBelow reports whether there are open nodes below n.
+func (n *Node) HasBelow() bool {
+	n.tree.mu.Lock()
+	defer n.tree.mu.Unlock()
+	return n.children > 0
+}
+
 // Closed reports whether Close was called.
 func (n *Node) Closed() bool {
 	n.tree.mu.Lock()
