@@ -41,8 +41,8 @@ func command(mistake, name string, args ...string) *exec.Cmd {
 }
 
 const (
-	madeAt  = `allocated at:\n\S+track_test\.makeBlock\n\S+mistake_linux_test\.go:33\n\S+track_test\.makeMistake\n(.*\n)*?`
-	freedAt = `freed at:\n\S+track_test\.freeBlock\n\S+mistake_linux_test\.go:41\n\S+track_test\.makeMistake\n`
+	madeAt  = `allocated at:\n\S+track_test\.makeBlock\n\S+mistake_linux_test\.go:34\n\S+track_test\.makeMistake\n(.*\n)*?`
+	freedAt = `freed at:\n\S+track_test\.freeBlock\n\S+mistake_linux_test\.go:42\n\S+track_test\.makeMistake\n`
 	ofBlock = `of a block of 64 bytes of heap "index"\n`
 )
 
@@ -62,6 +62,8 @@ var mistakes = []struct {
 	{"panic", []string{`panic: `, ` addr=0x`, `use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt}},
 	{"recovered", []string{`^use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt + `(.*\n)*.* true\n$`}},
 	{"EFAULT", []string{`^use after free at 0x\w+: byte 0 ` + ofBlock + madeAt + freedAt + `(.*\n)*.* true\n$`}},
+	{"kept View", []string{`use after free at 0x\w+: byte 8 of a block of 64 bytes of heap "cache, lent values"\n` +
+		`allocated through cache\.\(\*Cache\)\.View at:\n\S+track_test\.makeMistake\n(.*\n)*?freed through cache\.\(\*Cache\)\.View at:\n\S+track_test\.makeMistake\n`}},
 	{"double free", []string{`panic: freehold: Heap\.Free: .*double free.*\n` + madeAt + freedAt, `goroutine 1`}},
 	{"closed", []string{`unexpected fault address`, `use after Close of the heap at 0x\w+: byte 8 ` + ofBlock + madeAt}},
 }

@@ -150,12 +150,10 @@ func writeStacks(b *bufio.Writer, leaks []Leak) {
 		if l.Tag != "" {
 			fmt.Fprintf(b, ", tag %q", l.Tag)
 		}
-		stack, through := stacks.Caller(l.Stack)
-		if through != "" {
+		if _, through := stacks.Caller(l.Stack); through != "" {
 			fmt.Fprintf(b, ", memory of %s", holder(through))
-			through = " through " + through
 		}
-		fmt.Fprintf(b, ", allocated%s at:\n%s", through, stacks.Text(stack, ""))
+		fmt.Fprintf(b, ", %s", stacks.At("allocated", l.Stack, ""))
 	}
 }
 

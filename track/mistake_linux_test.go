@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/internal/guardlog"
 	"github.com/freehold-go/freehold/track"
 )
@@ -129,6 +130,12 @@ func makeMistake(name string) {
 			fmt.Println(track.Explain(recover()))
 		}()
 		sink = b[8]
+	case "kept View":
+		var kept []byte
+		c := cache.New(h, &cache.Options{MaxBytes: cache.MinBytes})
+		_ = c.Set([]byte("key"), make([]byte, 64))
+		c.View([]byte("key"), func(e cache.Entry) { kept = e.Value })
+		sink = kept[8]
 	case "double free":
 		freeBlock(h, b)
 		freeBlock(h, b)

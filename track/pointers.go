@@ -70,6 +70,6 @@ func (p GoPointer) String() string {
 	if len(p.Stack) == 0 {
 		return s.String()
 	}
-	s.WriteString("\nallocated at:\n" + strings.TrimSuffix(stacks.Text(p.Stack, "\t"), "\n"))
+	s.WriteString("\n" + strings.TrimSuffix(stacks.At("allocated", p.Stack, "\t"), "\n"))
 	return s.String()
 }

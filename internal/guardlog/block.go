@@ -130,15 +130,5 @@ func (b Block) place(addr uintptr) string {
 
 // Stacks returns the stacks of the block's allocation and Free as text, two lines a frame.
 func (b Block) Stacks() string {
-	var s strings.Builder
-	write(&s, "allocated at:", b.Alloc)
-	write(&s, "freed at:", b.Free)
-	return strings.TrimSuffix(s.String(), "\n")
-}
-
-func write(s *strings.Builder, title string, pcs []uintptr) {
-	if len(pcs) == 0 {
-		return
-	}
-	s.WriteString(title + "\n" + stacks.Text(stacks.Outside(pcs), "\t"))
+	return strings.TrimSuffix(stacks.At("allocated", b.Alloc, "\t")+stacks.At("freed", b.Free, "\t"), "\n")
 }

@@ -211,7 +211,7 @@ func (t *Table) open() bool {
 	if t.memory.Load() != 0 {
 		return true
 	}
-	size := (tableBytes + vm.PageBytes() - 1) &^ (vm.PageBytes() - 1)
+	size := vm.RoundUp(tableBytes, vm.PageBytes())
 	at, err := vm.Reserve(size, vm.PageBytes())
 	if err != nil || vm.Commit(at, size) != nil {
 		return false

@@ -46,7 +46,7 @@ func Caller(pcs []uintptr) (outside []uintptr, through string) {
 func isLibrary(f runtime.Frame) bool {
 	name, found := strings.CutPrefix(f.Function, module)
 	return found && (name[0] == '.' || name[0] == '/') && !strings.HasSuffix(f.File, "_test.go") &&
-		!strings.HasPrefix(name, "/examples/") && !strings.HasPrefix(name, "/cmd/") && !strings.HasPrefix(name, "/bench/")
+		!strings.HasPrefix(name, "/examples/") && !strings.HasPrefix(name, "/cmd/") && !strings.HasPrefix(name, "/lab/")
 }
 
 // short returns a function's name without the directory of its package.
@@ -91,12 +91,26 @@ func Text(pcs []uintptr, indent string) string {
 	return b.String()
 }
 
-// Text returns the heading and below it the stack from the first caller of package freehold
-// on. Each line follows a newline. It is empty for Other.
-func (t *Table) Text(heading string, id ID) string {
+// At returns the heading "allocated at:", for the verb "allocated", and below it the stack from
+// the first caller of this module on, as Text does. If the caller called a container, the heading
+// names the function, as in "allocated through cache.(*Cache).View at:". At returns "" for an empty
+// stack.
+func At(verb string, pcs []uintptr, indent string) string {
+	if len(pcs) == 0 {
+		return ""
+	}
+	stack, through := Caller(pcs)
+	if through != "" {
+		verb += " through " + through
+	}
+	return verb + " at:\n" + Text(stack, indent)
+}
+
+// At returns At for the stack of an ID. Each line follows a newline. It is empty for Other.
+func (t *Table) At(verb string, id ID) string {
 	pcs, _ := t.Stack(id)
 	if len(pcs) == 0 {
 		return ""
 	}
-	return "\n\t" + heading + "\n" + strings.TrimSuffix(Text(Outside(pcs), "\t\t"), "\n")
+	return "\n\t" + strings.TrimSuffix(At(verb, pcs, "\t\t"), "\n")
 }

@@ -61,7 +61,7 @@ func TestLibraryFunctions(t *testing.T) {
 		module + "/track/web.Take":                    "web.Take",
 		module + "/examples/request-pool.fill":        "",
 		module + "/cmd/freehold/lab.run":              "",
-		module + "/bench/load.run":                    "",
+		module + "/lab/load.run":                      "",
 		module + "er.New":                             "",
 		"main.main":                                   "",
 	} {

@@ -195,5 +195,5 @@ func (h *Heap) freedBefore(call string, r *record) {
 
 // stacks returns the stacks of a block for a message.
 func (r *record) stacks() string {
-	return table.stacks.Text("allocated at:", r.alloc) + table.stacks.Text("freed at:", r.free)
+	return table.stacks.At("allocated", r.alloc) + table.stacks.At("freed", r.free)
 }

@@ -16,7 +16,7 @@ var (
 	cacheValue = bytes.Repeat([]byte{1}, lentBytes)
 
 	keptRead  = caught{guard: guarded("use after free"), asan: sanitized}
-	keptWrite = caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free"))
+	keptWrite = caught{guard: guarded("use after free"), poison: panics("was written after its Free\n\tallocated through cache.(*Cache)."), asan: sanitized}.andInTests(reports("a write after Free"))
 )
 
 // lentWrite is the detection of a write to memory that a call lends to a function.
