@@ -13,36 +13,37 @@ import (
 type NUMAPolicy uint8
 
 const (
-	// NUMALocal leaves the choice to the process's policy, and is the default of a heap. Unless
-	// numactl or the like changed that policy, a page is from the node of the processor that first
-	// touches it.
+	// NUMALocal is the default of a heap: the process's policy. Unless numactl or the like changed
+	// that, a page is from the node of the processor that first touches it.
 	NUMALocal = NUMAPolicy(vm.LocalNode)
 
-	// NUMAPreferred takes pages from one node, and from others while that has no free memory.
+	// NUMAPreferred takes pages from one node, and from others while that node has no free memory.
 	NUMAPreferred = NUMAPolicy(vm.Preferred)
 
-	// NUMABind takes pages from the given nodes alone. When they have no memory left, the kernel's
+	// NUMABind takes pages from the given nodes only. When these have no memory left, the kernel's
 	// OOM killer ends a process.
 	NUMABind = NUMAPolicy(vm.BoundNodes)
 
-	// NUMAInterleave takes pages from each of the given nodes in turn.
+	// NUMAInterleave takes pages from the given nodes in turn.
 	NUMAInterleave = NUMAPolicy(vm.Interleaved)
 )
 
-// SetNUMA sets the policy for the memory of the heap's blocks. It applies to pages that are touched
-// for the first time from now on. Resident pages stay where they are until the heap returns them to
-// the system, so call SetNUMA before the first Alloc to place all blocks. NUMALocal takes no node
-// and NUMAPreferred one. NUMABind and NUMAInterleave take any number; without nodes they use all
-// that the process may use.
+// SetNUMA sets the policy for the memory of the heap's blocks. It applies to pages when they are next
+// touched for the first time. Resident pages stay where they are until the heap returns them to the
+// system, so to place all blocks call SetNUMA before the first Alloc. NUMALocal takes no node and
+// NUMAPreferred one. NUMABind and NUMAInterleave take any number; with none they use all nodes that
+// the process may use.
 //
-// On an error the heap keeps its policy. If the system refuses to restore it in the segments that
-// have the new one, the error says in how many bytes. The error names a node that does not exist or
-// that the process may not use. It matches [errors.ErrUnsupported] on systems other than Linux and
-// in race builds, and [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as
-// Docker's default profile does without CAP_SYS_NICE. If the system refuses the policy for a later
-// segment, the allocation that needs the segment fails. If it refuses it for pages that the heap
-// maps again after a purge, the heap does not use these until the system accepts it: Trim and the
-// heap's timer try again.
+// On an error the heap keeps its old policy. If some memory has the new one already, and the system
+// refuses to restore the old one there, the error says for how many bytes at most. The error matches
+// [errors.ErrUnsupported] on systems other than Linux and in race builds. It matches
+// [io/fs.ErrPermission] if a container's seccomp profile forbids the call, as Docker's default
+// profile does without CAP_SYS_NICE. It names a node that does not exist or that the process may not
+// use.
+//
+// The system may refuse the policy later. For a new segment, the allocation that needs it then fails.
+// Pages that the heap maps again after a purge stay unused until the system accepts the policy: Trim
+// and the heap's timer try again.
 //
 // The policy does not apply to the heap's own bookkeeping, nor to blocks under
 // FREEHOLD_DEBUG=guard. A heap with a policy has its own mapping for each segment of 4 to 64 MiB.

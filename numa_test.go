@@ -146,23 +146,32 @@ func TestNUMARefused(t *testing.T) {
 	}
 }
 
-// Where the system refuses a segment the new policy, and then the old one to those before it, the
-// error says how much has the new one.
-func TestNUMARollbackRefused(t *testing.T) {
+// If the system refuses a segment the new policy, the segments before it get the old one again, and
+// so does this one, a part of which may have the new one. If the system refuses that too, the error
+// says how much may have the new one.
+func TestNUMARollback(t *testing.T) {
 	h := numaHeap(t)
 	_ = freehold.Must(h.Alloc(1<<20, 1))
 	_ = freehold.Must(h.Alloc(64<<20, 1)) // another segment
-	calls := 0
-	restore := refusePlace(func() error {
-		if calls++; calls > 2 { // the test of SetNUMA, and the first segment
-			return syscall.ENOMEM
+	for _, tt := range []struct {
+		refused int // calls, after the test of SetNUMA and the first segment
+		want    string
+	}{
+		{1, ""},
+		{3, "; 71303168 bytes may keep the new policy: "},
+	} {
+		calls := 0
+		restore := refusePlace(func() error {
+			if calls++; calls > 2 && calls <= 2+tt.refused {
+				return syscall.ENOMEM
+			}
+			return nil
+		})
+		err := h.SetNUMA(freehold.NUMAInterleave, 0)
+		restore()
+		if calls != 5 || !errors.Is(err, syscall.ENOMEM) || strings.Contains(fmt.Sprint(err), "may keep") != (tt.want != "") || !strings.Contains(fmt.Sprint(err), tt.want) {
+			t.Errorf("%d calls: %v, want %q", calls, err, tt.want)
 		}
-		return nil
-	})
-	err := h.SetNUMA(freehold.NUMAInterleave, 0)
-	restore()
-	if !errors.Is(err, syscall.ENOMEM) || !strings.Contains(fmt.Sprint(err), "; 4194304 bytes keep the new policy: ") {
-		t.Error(err)
 	}
 }
 
@@ -198,6 +207,7 @@ func TestNUMAMisuse(t *testing.T) {
 	}
 	panics.Want(t, "freehold: Heap.SetNUMA: the policy 4 does not exist", func() { h.SetNUMA(4) })
 	panics.Want(t, "freehold: Heap.SetNUMA: 2 nodes, want 1", func() { h.SetNUMA(freehold.NUMAPreferred, 0, 1) })
+	panics.Want(t, "freehold: Heap.SetNUMA: 0 nodes, want 1", func() { h.SetNUMA(freehold.NUMAPreferred) })
 	panics.Want(t, "freehold: Heap.SetNUMA: 1 nodes, want none", func() { h.SetNUMA(freehold.NUMALocal, 0) })
 	panics.Want(t, "freehold: Heap.SetNUMA: node -1, want 0 or more", func() { h.SetNUMA(freehold.NUMABind, -1) })
 	h.Close()
