@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,6 +60,26 @@ func TestKernelConfirmsStrength(t *testing.T) {
 			t.Errorf("after Destroy the flags are %v", got)
 		}
 	})
+}
+
+// A range has a guard page of its own on each side, also where it has no other neighbour.
+func TestGuardPages(t *testing.T) {
+	page := vm.PageBytes()
+	size := 37 * page
+	above, err := vm.ReserveSecret(size) // Linux takes the next range from the addresses below it
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := addresses{idle: map[uintptr][]uintptr{}}
+	addr, err := r.take(size)
+	if err := errors.Join(err, unix.MunmapPtr(vm.Pointer(above), size)); err != nil {
+		t.Fatal(err)
+	}
+	for _, guard := range []uintptr{addr - page, addr + size} {
+		if err := unix.Msync(unsafe.Slice((*byte)(vm.Pointer(guard)), page), unix.MS_ASYNC); err != nil {
+			t.Errorf("the page at %d of %d bytes: %v", int(guard-addr), size, err)
+		}
+	}
 }
 
 // A child that is forked during Use reads zeros or nothing.

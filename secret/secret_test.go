@@ -102,6 +102,28 @@ func TestSecretsOfAllSizes(t *testing.T) {
 	})
 }
 
+// Secrets of up to half a page share one, in slots of a power of two. Others end at a guard page.
+func TestSlots(t *testing.T) {
+	page := vm.PageBytes()
+	for _, tt := range []struct {
+		share       bool
+		size, bytes uintptr
+	}{
+		{true, 0, 16}, {true, 16, 16}, {true, 17, 32}, {true, page / 2, page / 2},
+		{true, page/2 + 1, page}, {false, 16, page}, {false, page + 1, 2 * page},
+	} {
+		k, err := NewStore(&Options{Share: tt.share}).Make(int(tt.size), func([]byte) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		sl, c := k.slot, k.slot.chunk
+		if c.slotBytes != tt.bytes || tt.bytes >= page && sl.addr+sl.size != c.addr+c.size {
+			t.Errorf("%+v: a slot of %d bytes, and %d bytes before the guard page", tt, c.slotBytes, c.addr+c.size-sl.addr)
+		}
+		k.Destroy()
+	}
+}
+
 // The bytes can be read in Use, and not after it, however it ended. They can never be written, and
 // nothing can be read past their end.
 func TestOnlyUseOpens(t *testing.T) {
@@ -310,9 +332,43 @@ func TestRefusals(t *testing.T) {
 	if !errors.Is(err, syscall.ENOMEM) || other.Use(nop) != nil || other.slot.chunk.access != vm.NoAccess {
 		t.Errorf("a page that cannot be closed: %v, and access %d in the end", err, other.slot.chunk.access)
 	}
-	if err := errors.Join(k.Destroy(), other.Destroy()); err != nil || len(s.room) != 0 {
+	again := k.Destroy()
+	holds(t, other, "def") // which did not get the slot of k before k was wiped
+	if err := errors.Join(again, other.Destroy()); err != nil || len(s.room) != 0 {
 		t.Errorf("Destroy again: %v, and %d chunks", err, len(s.room))
 	}
+	used, text := ranges.used, strings.Repeat("x", 7*int(vm.PageBytes()))
+	for range 2 { // no range can be reserved, and later an idle one cannot be committed
+		restore := vm.SetFault(func(op vm.Op) error { return syscall.ENOMEM })
+		_, err := NewStore(nil).Make(len(text), nop)
+		restore()
+		if err == nil || ranges.used != used {
+			t.Errorf("%d ranges are in use after %v, want %d", ranges.used, err, used)
+		}
+		made(t, NewStore(nil), text).Destroy()
+	}
+}
+
+// A Use that is the last use of its secret keeps the secret.
+func TestCollectDuringTheLastUse(t *testing.T) {
+	k, err := NewStore(nil).Make(3, func([]byte) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sl := k.slot
+	k.Use(func([]byte) error {
+		for range 50 {
+			runtime.GC()
+			sl.chunk.mu.Lock()
+			destroyed := sl.destroyed
+			sl.chunk.mu.Unlock()
+			if destroyed {
+				t.Error("the secret is destroyed")
+				break
+			}
+		}
+		return nil
+	})
 }
 
 // Secrets leave mappings for Go's runtime. With Share, and after a Destroy, there is room again.
@@ -337,32 +393,31 @@ func TestMappingsAreLeft(t *testing.T) {
 // Secrets that nothing refers to are destroyed. Addresses are used again.
 func TestDroppedSecrets(t *testing.T) {
 	s := NewStore(&Options{Share: true})
-	for range 100 {
-		if _, err := s.New(make([]byte, 100)); err != nil {
+	dropped := make([]*Secret, 100)
+	for i := range dropped {
+		var err error
+		if dropped[i], err = s.New(make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for {
-		runtime.GC()
-		s.mu.Lock()
-		left := len(s.room)
-		s.mu.Unlock()
-		if left == 0 {
-			break
-		}
-		runtime.Gosched()
-	}
-	spare := func() (n int) {
+	counts := func() (used, all int) {
 		ranges.mu.Lock()
 		defer ranges.mu.Unlock()
-		return len(ranges.idle[vm.PageBytes()])
+		return ranges.used, ranges.used + len(ranges.idle[vm.PageBytes()])
 	}
-	before := spare()
+	held, _ := counts()
+	runtime.KeepAlive(dropped)
+	inPage := int(vm.PageBytes()) / 128
+	for used := held; used > held-(len(dropped)+inPage-1)/inPage; used, _ = counts() {
+		runtime.GC()
+		runtime.Gosched()
+	}
+	_, before := counts()
 	for range 10 {
 		made(t, s, "abc").Destroy()
 	}
-	if before == 0 || spare() != before {
-		t.Errorf("%d ranges are spare, and later %d", before, spare())
+	if _, after := counts(); after != before {
+		t.Errorf("%d ranges, and %d after a secret was made and destroyed ten times", before, after)
 	}
 }
 
