@@ -18,7 +18,9 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/freehold-go/freehold/internal/file/filelock"
 	"github.com/freehold-go/freehold/internal/file/tempfile"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // File is a file that is being written. Commit replaces the file at its path atomically. Until
@@ -26,7 +28,7 @@ import (
 // new file has no name before Commit: a process that is killed leaves no file, except at the
 // instant of a replacement.
 //
-// Commit does not sync to disk: after a loss of power the file may be incomplete.
+// Commit does not sync: after a loss of power the file may be incomplete. CommitSynced syncs.
 type File struct {
 	*os.File
 	path    string
@@ -43,12 +45,20 @@ var (
 )
 
 // Create begins a file that replaces the one at path. It follows symbolic links, also to a file
-// that does not exist. Some files are written in place: devices and pipes; paths of descriptors,
-// such as /dev/stdout, since holders of the descriptor would not see another file; and mount
-// points, as containers have them, since the system renames nothing over them. Create returns
-// the system's error if the file may not be written, or if its directory cannot take another
-// file.
-func Create(path string) (*File, error) {
+// that does not exist. It returns the system's error if the file may not be written, or if its
+// directory cannot take another file.
+//
+// Some files are written in place:
+//   - Devices and pipes.
+//   - Paths of descriptors, such as /dev/stdout: holders of the descriptor would not see a new file.
+//   - Mount points, as containers have them: the system renames nothing over them.
+func Create(path string) (*File, error) { return createFile(path, true) }
+
+// CreateRegular is Create, but returns an error for a file that Create would write in place. It does
+// not open that file: opening a named pipe would wait for its other end.
+func CreateRegular(path string) (*File, error) { return createFile(path, false) }
+
+func createFile(path string, mayBeInPlace bool) (*File, error) {
 	if path == "" {
 		return nil, &os.PathError{Op: "create", Err: fs.ErrNotExist}
 	}
@@ -65,13 +75,17 @@ func Create(path string) (*File, error) {
 	case info.IsDir():
 		return nil, &os.PathError{Op: "create", Path: path, Err: errors.New("is a directory")}
 	default:
+		inPlace := !info.Mode().IsRegular() || ofDescriptors(dirOf(path)) || isMount(path)
+		if inPlace && !mayBeInPlace {
+			return nil, &os.PathError{Op: "create", Path: path, Err: errors.New("not a regular file that can be replaced")}
+		}
 		// Replacing a file needs the permission to write it.
 		existing, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
 		f.old = info
-		if !info.Mode().IsRegular() || ofDescriptors(dirOf(path)) || isMount(path) {
+		if inPlace {
 			f.File, f.inPlace = existing, true
 			return f, nil
 		}
@@ -96,12 +110,15 @@ func Create(path string) (*File, error) {
 // Path returns the path, after symbolic links.
 func (f *File) Path() string { return f.path }
 
+// Dir returns the directory of the path, as the path has it: filepath.Dir would clean it.
+func (f *File) Dir() string { return dirOf(f.path) }
+
 // InPlace reports whether writes go directly to the path: it is no regular file, or it is a
 // descriptor or a mount point.
 func (f *File) InPlace() bool { return f.inPlace }
 
-// Overwrites reports whether writing changes a regular file before Commit. A reader of
-// that file must be at its end first.
+// Overwrites reports whether writing changes a regular file before Commit. If so, a reader of that
+// file must have reached its end before the first Write.
 func (f *File) Overwrites() bool { return f.inPlace && f.old.Mode().IsRegular() }
 
 // maxLinks is the longest chain of symbolic links, as on Linux.
@@ -151,9 +168,15 @@ func (f *File) createUnnamed() bool {
 	return true
 }
 
+// createNamed creates a file with a temporary name. Until Commit only its owner may read it if there
+// is an old file, whose permissions may be as strict.
 func (f *File) createNamed() error {
+	mode := fs.FileMode(0o666)
+	if f.old != nil {
+		mode = 0o600
+	}
 	return f.name(func(name string) (err error) {
-		f.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		return err
 	})
 }
@@ -180,18 +203,29 @@ func (f *File) name(give func(name string) error) error {
 // the extended attributes in the user namespace. The setuid and setgid bits stay only for root,
 // as when root writes to a file. After an error the old file is unchanged, and the new one is
 // discarded. A regular file that was written in place is cut at the end of the last Write.
-func (f *File) Commit() error {
+func (f *File) Commit() error { return f.commit(false) }
+
+// CommitSynced is Commit, and syncs the file before it gets its path, and then the directory. So
+// after a loss of power the path has the whole old file or the whole new one, and the new one once
+// CommitSynced has returned nil. If only the directory cannot be synced, CommitSynced returns the
+// error, but the path has the new file.
+func (f *File) CommitSynced() error { return f.commit(true) }
+
+func (f *File) commit(synced bool) error {
 	if f.closed {
 		return nil
 	}
 	defer f.Close()
-	if f.inPlace {
-		return f.commitInPlace()
+	if err := f.complete(); err != nil {
+		return err
 	}
-	if f.old != nil {
-		if err := f.keepAttributes(); err != nil {
+	if synced {
+		if err := vm.SyncFile(f.File); err != nil {
 			return err
 		}
+	}
+	if f.inPlace {
+		return f.Close()
 	}
 	if f.temp == "" {
 		if err := f.link(); err != nil {
@@ -207,20 +241,26 @@ func (f *File) Commit() error {
 		}
 	}
 	f.closed = true
+	if synced {
+		return filelock.SyncEntry(f.path)
+	}
 	return nil
 }
 
-func (f *File) commitInPlace() error {
-	if f.Overwrites() {
+// complete cuts a regular file that was written in place, and gives a new file the attributes of
+// the old one.
+func (f *File) complete() error {
+	switch {
+	case f.Overwrites():
 		end, err := f.Seek(0, io.SeekCurrent)
 		if err == nil {
 			err = f.Truncate(end)
 		}
-		if err != nil {
-			return err
-		}
+		return err
+	case f.old != nil && !f.inPlace:
+		return f.keepAttributes()
 	}
-	return f.Close()
+	return nil
 }
 
 // link links an unnamed file to the path or, if that is taken, to a name to rename it from. So a

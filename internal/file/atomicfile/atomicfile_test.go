@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // onEachSystem calls f for each kind of system: files need no name, cannot be without one, or
@@ -134,6 +136,38 @@ func TestCommitFails(t *testing.T) {
 			t.Errorf("%v, want os.ErrClosed", err)
 		}
 		want(t, dir, map[string]string{"file": "old"})
+	})
+}
+
+// CommitSynced syncs the file while the path has the old one, then the directory.
+func TestCommitSynced(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("directories are not synced")
+	}
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		for failing := range 3 { // the sync that fails; the last round has only two
+			write(t, path, "old")
+			f := create(t, path, "new")
+			var at []string // what the path has at each sync
+			restore := vm.SetFault(func(op vm.Op) error {
+				if op != vm.OpSyncFile {
+					return nil
+				}
+				text, _ := os.ReadFile(path)
+				if at = append(at, string(text)); len(at) == failing+1 {
+					return errors.ErrUnsupported
+				}
+				return nil
+			})
+			err := f.CommitSynced()
+			restore()
+			if syncs := []string{"old", "new"}[:min(failing+1, 2)]; !slices.Equal(at, syncs) || errors.Is(err, errors.ErrUnsupported) != (failing < 2) {
+				t.Errorf("the syncs find %q, want %q: %v", at, syncs, err)
+			}
+			want(t, dir, map[string]string{"file": []string{"old", "new", "new"}[failing]})
+		}
 	})
 }
 

@@ -274,3 +274,24 @@ func TestUnnamedInTheWorkingDirectory(t *testing.T) {
 		t.Errorf("it was created in %q", in)
 	}
 }
+
+// A pipe is not opened, which would wait for a reader. A temporary name does not show a private file.
+func TestCreateRegular(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	filetest.Must(t, unix.Mkfifo(pipe, 0o600))
+	for _, path := range []string{pipe, os.DevNull, "/proc/self/fd/0"} {
+		if _, err := CreateRegular(path); err == nil || err.Error() != "create "+path+": not a regular file that can be replaced" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	onEachSystem(t, func(t *testing.T) {
+		path := filepath.Join(dir, "private")
+		filetest.Must(t, os.WriteFile(path, nil, 0o600))
+		f := freehold.Must(CreateRegular(path))
+		defer f.Close()
+		if mode := freehold.Must(f.Stat()).Mode(); f.temp != "" && mode != 0o600 {
+			t.Errorf("%s has mode %v", f.temp, mode)
+		}
+	})
+}

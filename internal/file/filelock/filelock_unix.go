@@ -36,10 +36,15 @@ func flock(f *os.File, how int) error {
 	return unix.Flock(int(f.Fd()), how)
 }
 
-// SyncEntry writes the directory entry of the new file f to disk. A directory that may not be
-// read cannot be synced; there it relies on the file system to write the entry with the file.
-func SyncEntry(f *os.File) error {
-	d, err := os.Open(filepath.Dir(f.Name()))
+// SyncEntry writes the directory entry of the new file at path to disk. A directory that may not be
+// read cannot be synced, nor one of some file systems, which return EINVAL. There SyncEntry relies on
+// the file system to write the entry with the file.
+func SyncEntry(path string) error {
+	dir, _ := filepath.Split(path) // filepath.Dir would clean it
+	if dir == "" {
+		dir = "."
+	}
+	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
@@ -47,5 +52,8 @@ func SyncEntry(f *os.File) error {
 		return err
 	}
 	defer d.Close()
-	return vm.SyncFile(d)
+	if err := vm.SyncFile(d); !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
 }
