@@ -35,7 +35,7 @@ func makeShared[K comparable, V any](parent freehold.Allocator, narrow uint64) s
 
 // narrowBy clears the bits of narrow in all hashes.
 func (c *scheme) narrowBy(narrow uint64) {
-	if c.hash.narrow = narrow; narrow != 0 && c.hash.kind == plainKeys {
+	if c.hash.keep = ^narrow; narrow != 0 && c.hash.kind == plainKeys {
 		c.hash.kind, c.short = narrowKeys, false
 	}
 }
@@ -473,3 +473,20 @@ func TestCollidingHashes(t *testing.T) {
 		}
 	})
 }
+
+// An error of a parent that is not ErrOutOfMemory matches it too.
+func TestForeignErrors(t *testing.T) {
+	both(t, func(t *testing.T, open maker[uint64, uint64]) {
+		m := open(foreign{alloctest.New(t)}, 0)
+		defer m.Close()
+		if err := m.Put(1, 1); !errors.Is(err, freehold.ErrOutOfMemory) || !errors.Is(err, errForeign) {
+			t.Error(err)
+		}
+	})
+}
+
+type foreign struct{ freehold.Allocator }
+
+var errForeign = errors.New("foreign")
+
+func (foreign) Alloc(int, int) ([]byte, error) { return nil, errForeign }

@@ -11,6 +11,7 @@ import (
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/collect"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 var collects = &Options{Collect: true}
@@ -107,6 +108,31 @@ func TestCollectDuringTheLastCall(t *testing.T) {
 	}
 }
 
+// A goroutine that populates a page keeps the map, whose memory the page is.
+func TestCollectWhileAPageIsPopulated(t *testing.T) {
+	twoProcessors(t)
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	begun, resident := make(chan struct{}), make(chan struct{})
+	open := withHuge(func(parent freehold.Allocator, _ uint64) subject[uint64, uint64] {
+		return NewShared[uint64, uint64](parent, collects)
+	}, func(_ []byte, a vm.Advice) error {
+		if a == vm.Populate {
+			close(begun)
+			<-resident
+		}
+		return nil
+	})
+	put(t, open(heap, 0), 0, 2000, false)
+	<-begun
+	collect.All()
+	if n := heap.Stats().Collected; n > 0 {
+		t.Errorf("%d maps are collected while their page is populated", n)
+	}
+	close(resident)
+	collect.Await(t, heap, 1)
+}
+
 // Neither a closed map counts as collected, nor a map whose heap is closed. The third map does.
 func TestCollectBesideClose(t *testing.T) {
 	heap, gone := freehold.NewHeap(nil), freehold.NewHeap(nil)
@@ -120,6 +146,20 @@ func TestCollectBesideClose(t *testing.T) {
 	}
 	gone.Close()
 	collect.Await(t, heap, 1)
+}
+
+// The collector closes a map whose parent is made of two heaps. Both count it.
+func TestCollectOnTwoHeaps(t *testing.T) {
+	first, second := freehold.NewHeap(nil), freehold.NewHeap(nil)
+	defer first.Close()
+	defer second.Close()
+	m := NewShared[int, string](freehold.NewFallback(freehold.NewLimit(first, 1<<10), second), collects)
+	succeed(m.Put(1, strings.Repeat("v", 1<<10)))
+	if first.Stats().Live == 0 || second.Stats().Live == 0 {
+		t.Error("not both heaps have blocks")
+	}
+	collect.Await(t, first, 1)
+	collect.Await(t, second, 1)
 }
 
 // Options.Collect panics with a Map, and with a parent whose blocks may end before the map does.

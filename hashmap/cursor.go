@@ -44,8 +44,8 @@ func (c *core) detach(t table) error {
 	return nil
 }
 
-// eachCopy calls f with the slot of r in each copy. r refers to the block of a key with hash h.
-// Each call that frees the block uses it, because the block may then be another key's.
+// eachCopy calls f with the slot of r in each copy. r refers to the block of a key with hash h. A
+// call that frees the block uses eachCopy first: the parent may give the block to another key.
 func (c *core) eachCopy(r ref, h uint64, f func(at spot)) {
 	for cur := c.cursors; cur != nil; cur = cur.next {
 		if !cur.detached {
@@ -80,7 +80,6 @@ func (c *core) dropCopy(cur *cursor) {
 		c.free(cur.table.base(), c.copyBytes(cur.table))
 		cur.detached = false
 	}
-	cur.table = table{}
 }
 
 // add registers a cursor.

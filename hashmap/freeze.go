@@ -17,7 +17,6 @@ import (
 	"iter"
 	"math/bits"
 	"math/rand/v2"
-	"path/filepath"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
@@ -31,22 +30,23 @@ const (
 	hashBytes    = 8
 )
 
-// Freeze writes entries to a file for [OpenFrozen]. Entries are m.All() of a [Map] or a [Shared],
-// for example, or maps.All of a Go map. Freeze replaces a file at path atomically when the new one
+// Freeze writes entries to a file for [OpenFrozen]. entries is m.All() of a [Map] or a [Shared], for
+// example, or maps.All of a Go map. Freeze replaces a file at path atomically when the new one
 // is complete: after an error, a kill or a loss of power, path has the whole old file or the whole
-// new one. Processes that have the old file open keep it. On Windows, Freeze fails while a process
-// has the old file open.
+// new one. Once Freeze has returned nil, path has the new one after a loss of power too. Processes
+// that have the old file open keep it. On Windows, Freeze fails while a process has the old file
+// open. The new file has the permissions of the old one, or without one 0666 less the umask.
 //
 // K is string, or a type without Go pointers that is compared by its bytes: without floats, padding
-// and blank fields. V is string, []byte, or any type without Go pointers; the file also has the
-// padding bytes of V. Freeze panics for other types and names them.
+// and blank fields. V is string, []byte, or any type without Go pointers. The file stores the padding
+// bytes of V too. Freeze panics for other types and names them.
 //
-// The error is the system's, or names a key that occurs twice, or an entry of 4 GiB or more. Freeze
-// also fails if path is a device, a pipe or a mount point.
+// The error is the system's, or names a key that occurs twice or an entry of 4 GiB or more. Freeze
+// also fails if path is a device, a pipe or a mount point. If only the directory cannot be synced,
+// Freeze returns the error, but path has the new file.
 //
 // Freeze takes up to 48 MiB of [freehold.Default]. Larger maps also take temporary files in the
-// directory of path, of one and a half times the size of the new file, and all processors sort
-// them.
+// directory of path, one and a half times as large as the new file. All processors sort them.
 func Freeze[K comparable, V any](entries iter.Seq2[K, V], path string) error {
 	t := frozenTypesOf[K, V]("hashmap.Freeze")
 	t.hash.seed = hash.SeedOf([3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()})
@@ -71,15 +71,12 @@ func Freeze[K comparable, V any](entries iter.Seq2[K, V], path string) error {
 
 // freeze writes the records that collect appends to the file at path.
 func (t *frozenTypes) freeze(path string, collect func(*buffer.Records) error) error {
-	f, err := atomicfile.Create(path)
+	f, err := atomicfile.CreateRegular(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if f.InPlace() {
-		return errors.New("it is a device, a pipe or a mount point, which cannot be replaced")
-	}
-	buf := buffer.New(freehold.Default(), &buffer.Options{SpillAfter: freezeMemory, Dir: filepath.Dir(f.Path())})
+	buf := buffer.New(freehold.Default(), &buffer.Options{SpillAfter: freezeMemory, Dir: f.Dir()})
 	defer buf.Close()
 	records, err := buffer.NewRecords(buf, nil)
 	if err != nil {
@@ -96,14 +93,11 @@ func (t *frozenTypes) freeze(path string, collect func(*buffer.Records) error) e
 	if err = errors.Join(guard, err); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return f.Commit()
+	return f.CommitSynced()
 }
 
-// write writes sorted records as a file. The starts and the data are written side by side. The
-// header is last, when the size of the data is known.
+// write writes sorted records as a file. It writes the starts and the data side by side, and last the
+// header, which has the size of the data.
 func (t *frozenTypes) write(records *buffer.Records, file io.WriterAt) error {
 	numbers := t.hash.seed.Numbers()
 	id := uint32(numbers[0])

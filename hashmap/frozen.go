@@ -24,23 +24,24 @@ var ErrCorrupt = errors.New("the file is not as Freeze wrote it")
 // is safe for concurrent use, except for Close. [OpenFrozen] makes one. Calls of the zero Frozen
 // panic, except Len and Close.
 //
-// The first call that reads a block of 4 KiB verifies its checksum. A call that reads a damaged
-// block returns an error that matches [ErrCorrupt]. If the file is truncated while it is open, a
-// call that reads the lost part does not fault: its error matches [io.ErrUnexpectedEOF] too. Not
-// detected: changes by another program to blocks that were verified before, and a truncation within
-// a page that was verified before. The rest of that page then reads as zeros.
+// The first read of a block of 4 KiB verifies its checksum. A read of a damaged block is an error
+// that matches [ErrCorrupt]. If the file is truncated while it is open, a read of the lost part is an
+// error that matches [io.ErrUnexpectedEOF] too. A block that was verified is not checked again. So a
+// later change by another program is not detected, nor a truncation within the block, whose rest then
+// reads as zeros.
 type Frozen[K comparable, V any] struct{ frozenFile }
 
-// OpenFrozen maps the file at path, which Freeze wrote, into memory. It allocates one bit on the Go
-// heap for each 4 KiB of the file, and clears them: 32 KiB for a file of 1 GiB. Apart from that the
-// time does not depend on the file's size. The file's pages are read when they are first used.
+// OpenFrozen maps the file at path, which Freeze wrote, into memory. The time does not depend on the
+// file's size, but for a word on the Go heap for each 128 MiB. The first read in each 128 MiB takes
+// 4 KiB more. The file's pages are read when they are first used.
 //
-// The error matches [ErrCorrupt] if the header is not valid or the file's length does not agree
-// with it, and [errors.ErrUnsupported] on systems without mapped files. It is the system's if the
-// file cannot be opened or mapped, for example because a 32-bit process has no addresses left for
-// it. OpenFrozen also fails if the file was written for other types, or on a machine of the other
-// byte order. Types agree if their layouts and the names of their fields do. An int agrees with the
-// intN of its size. OpenFrozen panics for the types for which Freeze panics.
+// The error matches [ErrCorrupt] if the header is not valid or does not match the file's length. It
+// matches [errors.ErrUnsupported] on systems without mapped files. It is the system's if the file
+// cannot be opened or mapped, for example because a 32-bit process has no addresses left for it.
+//
+// OpenFrozen also fails if the file was written for other types, or on a machine of the other byte
+// order. Types agree if their layouts and the names of their fields do. An int agrees with the intN
+// of its size. OpenFrozen panics for the types for which Freeze panics.
 func OpenFrozen[K comparable, V any](path string) (*Frozen[K, V], error) {
 	f := &Frozen[K, V]{frozenFile{frozenTypes: frozenTypesOf[K, V]("hashmap.OpenFrozen")}}
 	if err := f.open(path); err != nil {
@@ -71,10 +72,10 @@ func (f *Frozen[K, V]) Get(k K) (v V, ok bool, err error) {
 // []byte is the file's memory: it is valid until fn returns, and must not be written to. See
 // [Frozen] for errors.
 //
-// If fn reads bytes that the file has lost meanwhile, or writes to the file's memory, fn ends there
-// as by a panic, so fn must release a lock by defer. View returns the error, which matches
-// [io/fs.ErrPermission] for a write. But if a system call in fn accesses such bytes, it returns
-// EFAULT to fn, and fn goes on.
+// If fn reads bytes that the file has lost meanwhile, or writes to the file's memory, it ends there
+// as by a panic, so it must release locks by defer. View then returns an error, which matches
+// [io/fs.ErrPermission] for a write. A system call in fn that accesses such bytes returns EFAULT to
+// fn instead, and fn goes on.
 func (f *Frozen[K, V]) View(k K, fn func(v V)) (ok bool, err error) {
 	f.mustBeOpen("View")
 	err = f.guarded(func() (err error) {
@@ -91,7 +92,7 @@ func (f *Frozen[K, V]) View(k K, fn func(v V)) (ok bool, err error) {
 }
 
 // Each calls fn with each entry, in no particular order, until fn returns false. Strings, bytes and
-// faults are as in View. If it returns an error, fn may have seen some of the entries.
+// faults are as in View. Before an error fn may have seen some of the entries.
 func (f *Frozen[K, V]) Each(fn func(k K, v V) bool) error {
 	f.mustBeOpen("Each")
 	return f.guarded(func() error {
@@ -120,8 +121,8 @@ func (f *Frozen[K, V]) Verify() error {
 	})
 }
 
-// Close unmaps the file. No other call may be under way. Later calls panic, except Close, which is
-// a no-op, and Len.
+// Close unmaps the file. No other call may run at the same time. Later calls panic, except Len, and
+// Close, which is then a no-op.
 func (f *Frozen[K, V]) Close() error {
 	if f.mem == nil {
 		return nil
@@ -139,8 +140,7 @@ func (f *frozenFile) mustBeOpen(call string) {
 	}
 }
 
-// frozenAs returns the key or value whose bytes are value. text makes it if T is a string or
-// []byte.
+// frozenAs returns the key or value with the given bytes. If T is a string or []byte, text makes it.
 func frozenAs[T any](f *frozenFile, kind textKind, value string, text func(textKind, string) T) (v T, err error) {
 	switch {
 	case kind != isLarge:

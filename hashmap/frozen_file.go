@@ -17,8 +17,9 @@
 //
 // The CRC of a block starts from the file's id plus the block's number, so a block that was moved,
 // or is from another file, fails it. A reader verifies each block once, when it first reads it, and
-// then sets the block's bit. It also checks all offsets and lengths against their bounds, because a
-// forged file can have valid checksums.
+// then sets the block's bit. The bits are in chunks, which are made when a block of theirs is first
+// read, so a huge file of holes takes little memory. A reader also checks all offsets and lengths
+// against their bounds, because a forged file can have valid checksums.
 
 package hashmap
 
@@ -43,13 +44,18 @@ import (
 type frozenFile struct {
 	frozenTypes
 	file    *os.File
-	mem     []byte          // the mapped file; nil after Close
-	id      uint32          // low half of the seed's first number
-	checked []atomic.Uint32 // a bit for each block, set once the block is verified
+	mem     []byte // the mapped file; nil after Close
+	id      uint32 // low half of the seed's first number
+	checked []atomic.Pointer[checkedBits]
 
 	entries, buckets, dataBytes uint64
 	data, sums                  uint64 // offsets of the data and of the checksums in the file
 }
+
+// checkedBits has a bit for each of checkedBlocks blocks, set once the block is verified.
+type checkedBits [checkedBlocks / 32]atomic.Uint32
+
+const checkedBlocks = 1 << 15 // 128 MiB of the file
 
 const (
 	frozenMagic   = "fhfrozen"
@@ -115,7 +121,7 @@ func (f *frozenFile) parse() error {
 		return f.corrupt("it has %d bytes, want %d", size, want)
 	}
 	f.hash.seed, f.id = hash.SeedOf(numbers), uint32(numbers[0])
-	f.checked = make([]atomic.Uint32, (blocks+31)/32)
+	f.checked = make([]atomic.Pointer[checkedBits], (blocks+checkedBlocks-1)/checkedBlocks)
 	if err := f.check(0); err != nil {
 		return err
 	}
@@ -153,7 +159,7 @@ func (f *frozenFile) at(offset, n uint64) ([]byte, error) {
 		return nil, f.corrupt("%d bytes at %d are beyond the data", n, offset)
 	}
 	for b := offset / frozenBlock; b*frozenBlock < offset+n; b++ {
-		if f.checked[b/32].Load()>>(b%32)&1 == 0 {
+		if chunk := f.checked[b/checkedBlocks].Load(); chunk == nil || chunk[b%checkedBlocks/32].Load()>>(b%32)&1 == 0 {
 			if err := f.check(b); err != nil {
 				return nil, err
 			}
@@ -168,7 +174,11 @@ func (f *frozenFile) check(b uint64) error {
 	if got != binary.LittleEndian.Uint32(f.mem[f.sums+4*b:]) {
 		return f.corrupt("the checksum of the block at byte %d is wrong", b*frozenBlock)
 	}
-	f.checked[b/32].Or(1 << (b % 32))
+	chunk := &f.checked[b/checkedBlocks]
+	if chunk.Load() == nil {
+		chunk.CompareAndSwap(nil, new(checkedBits))
+	}
+	chunk.Load()[b%checkedBlocks/32].Or(1 << (b % 32))
 	return nil
 }
 

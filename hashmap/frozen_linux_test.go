@@ -2,12 +2,16 @@ package hashmap
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -17,6 +21,18 @@ import (
 	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
+
+// OpenFrozen refuses a pipe. It does not wait for the other end.
+func TestOpenFrozenOfAPipe(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "pipe")
+	filetest.Must(t, unix.Mkfifo(path, 0o600))
+	// With the other end open, an OpenFrozen that does not look first reads the pipe's size instead.
+	end := freehold.Must(os.OpenFile(path, os.O_RDWR, 0))
+	defer end.Close()
+	if _, err := OpenFrozen[int, int](path); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "no regular file") {
+		t.Error(err)
+	}
+}
 
 // Processes that read one frozen map have its pages once: the shares of all (Pss) are its size. They
 // find each other's keys, long ones too, so they have one hash.
@@ -123,5 +139,58 @@ func TestSystemCallsInView(t *testing.T) {
 	})
 	if !ok || err != nil || !errors.Is(read, unix.EFAULT) || !errors.Is(written, unix.EFAULT) {
 		t.Errorf("View %t, %v; read into it: %v; written from it: %v", ok, err, read, written)
+	}
+}
+
+// A file of holes takes little memory, although its header and the checksum of that are right. On 32
+// bits it does not open, because it is larger than the address space.
+func TestForgedFrozenOfHoles(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	smallFrozen(t, path)
+	header := freehold.Must(os.ReadFile(path))[:frozenBlock]
+	sums := uint64(1 << 40)
+	binary.LittleEndian.PutUint64(header[24:], 1) // buckets
+	binary.LittleEndian.PutUint64(header[32:], sums-dataOffset(1))
+	sum := crc32.Update(uint32(binary.LittleEndian.Uint64(header[40:])), castagnoli, header)
+	file := freehold.Must(os.Create(path))
+	defer file.Close()
+	if err := file.Truncate(int64(sums + sums/frozenBlock*4)); err != nil {
+		t.Skip(err)
+	}
+	freehold.Must(file.WriteAt(header, 0))
+	freehold.Must(file.WriteAt(binary.LittleEndian.AppendUint32(nil, sum), int64(sums)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if math.MaxInt == math.MaxInt32 {
+		if _, err := OpenFrozen[string, string](path); err == nil {
+			t.Error("a file larger than the address space is open")
+		}
+		return
+	}
+	f := openFrozen[string, string](t, path)
+	if _, _, err := f.Get("key"); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+		t.Errorf("%d bytes on the Go heap", after.TotalAlloc-before.TotalAlloc)
+	}
+}
+
+// Freeze leaves no memory, and Close unmaps the file and closes it.
+func TestFrozenClose(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	before := freehold.Default().Stats().LiveBytes
+	filetest.Must(t, Freeze(maps.All(map[int]int{1: 1}), path))
+	if n := freehold.Default().Stats().LiveBytes - before; n > 0 {
+		t.Errorf("Freeze leaves %d bytes", n)
+	}
+	f := openFrozen[int, int](t, path)
+	file := f.file
+	filetest.Must(t, f.Close())
+	if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Error("the file was open:", err)
+	}
+	if smaps := freehold.Must(os.ReadFile("/proc/self/maps")); strings.Contains(string(smaps), path) {
+		t.Error("the file is mapped")
 	}
 }

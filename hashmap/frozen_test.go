@@ -12,6 +12,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"math/bits"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,10 +25,12 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/test/filetest"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // openFrozen opens a frozen map until the test ends. It skips the test on systems without mapped
@@ -132,15 +135,21 @@ func TestFreezeSpills(t *testing.T) {
 	value := strings.Repeat("v", 1<<10)
 	const n = freezeMemory>>10 + 5000
 	path := filepath.Join(filetest.TempDir(t), "frozen")
+	live := func() int { return freehold.Default().Stats().LiveBytes }
+	before, most := live(), 0
 	filetest.Must(t, Freeze(func(yield func(uint32, string) bool) {
 		for i := range uint32(n) {
 			if !yield(i, value) {
 				return
 			}
 		}
+		most = live()
 	}, path))
 	f := openFrozen[uint32, string](t, path)
 	filetest.Must(t, f.Verify())
+	if most > before+freezeMemory {
+		t.Errorf("Freeze takes %d bytes", most-before)
+	}
 	for i := range uint32(n) {
 		if v, ok, err := f.Get(i); v != value || !ok || err != nil {
 			t.Fatalf("%d is %.20q, %t, %v", i, v, ok, err)
@@ -382,6 +391,57 @@ func TestForgedFrozen(t *testing.T) {
 	try(func() { readAny[uint64, uint64](t, path, 1, 2, 3, 4) })
 }
 
+// Numbers that no header has are refused, even with right checksums.
+func TestForgedFrozenHeader(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	smallFrozen(t, path)
+	data := freehold.Must(os.ReadFile(path))
+	for _, tt := range []struct {
+		what   string
+		at     int
+		number uint64
+	}{
+		{"another version", 8, binary.LittleEndian.Uint64(data[8:]) + 1},
+		{"more entries than bytes", 16, uint64(len(data)) + 1},
+		{"no buckets", 24, 0},
+		{"as many bytes of starts, modulo 2^64", 24, binary.LittleEndian.Uint64(data[24:]) + 1<<61},
+		{"more data than bytes", 32, 1<<64 - 1},
+	} {
+		forged := slices.Clone(data)
+		binary.LittleEndian.PutUint64(forged[tt.at:], tt.number)
+		reseal(forged)
+		filetest.Must(t, os.WriteFile(path, forged, 0o600))
+		if f, err := OpenFrozen[string, string](path); errors.Is(err, errors.ErrUnsupported) {
+			t.Skip(err)
+		} else if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", tt.what, err)
+			if err == nil {
+				f.Close()
+			}
+		}
+	}
+}
+
+// Each calls its function with no key of a wrong length.
+func TestForgedFrozenKey(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	filetest.Must(t, Freeze(maps.All(map[uint64]string{1: "v"}), path))
+	data := freehold.Must(os.ReadFile(path))
+	head := data[dataOffset(1)+2:] // after the size of heads and the tag
+	if head[0], head[1] = head[0]-1, head[1]+1; head[0] != 7 || head[1] != 2 {
+		t.Fatalf("the lengths are %d and %d", head[0], head[1])
+	}
+	reseal(data)
+	filetest.Must(t, os.WriteFile(path, data, 0o600))
+	err := openFrozen[uint64, string](t, path).Each(func(k uint64, v string) bool {
+		t.Errorf("Each has %d and %q", k, v)
+		return true
+	})
+	if !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
 func TestFrozenOfOtherTypes(t *testing.T) {
 	path := filepath.Join(filetest.TempDir(t), "frozen")
 	type point struct {
@@ -445,7 +505,7 @@ func TestFreezeFails(t *testing.T) {
 		{filepath.Dir(path), "is a directory", maps.All(m)},
 		{filepath.Join(path, "x"), path, maps.All(m)},
 		{filepath.Join(filepath.Dir(path), "none", "x"), "no such file", maps.All(m)},
-		{os.DevNull, "which cannot be replaced", maps.All(m)},
+		{os.DevNull, "not a regular file that can be replaced", maps.All(m)},
 	} {
 		if err := Freeze(tt.entries, tt.path); err == nil || runtime.GOOS != "windows" && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.path, err, tt.want)
@@ -454,6 +514,36 @@ func TestFreezeFails(t *testing.T) {
 	panics.Want(t, "stop", func() { Freeze(func(func(string, string) bool) { panic("stop") }, path) })
 	filetest.Must(t, wantTruth(t, path, m))
 	wantFiles(t, path)
+}
+
+// Freeze syncs the file and then its directory. If only the directory cannot be synced, the path has
+// the new file.
+func TestFreezeSyncs(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("directories are not synced")
+	}
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	for failing := range 3 { // the sync that fails; the last round has only two
+		m := smallFrozen(t, path)
+		syncs := 0
+		restore := vm.SetFault(func(op vm.Op) error {
+			if op == vm.OpSyncFile {
+				if syncs++; syncs == failing+1 {
+					return errors.ErrUnsupported
+				}
+			}
+			return nil
+		})
+		err := Freeze(maps.All(map[string]string{"new": "new"}), path)
+		restore()
+		if failing > 0 {
+			m = map[string]string{"new": "new"}
+		}
+		if syncs != min(failing+1, 2) || errors.Is(err, errors.ErrUnsupported) != (failing < 2) {
+			t.Errorf("%d syncs: %v", syncs, err)
+		}
+		filetest.Must(t, wantTruth(t, path, m))
+	}
 }
 
 func TestFrozenMisuse(t *testing.T) {
@@ -534,6 +624,10 @@ func TestDroppedFrozen(t *testing.T) {
 	filetest.Must(t, Freeze(maps.All(map[string]string{"a": "b"}), path))
 	var out strings.Builder
 	defer owners.WatchTo(&out)()
+	filetest.Must(t, openFrozen[string, string](t, path).Close())
+	if open := owners.Open("hashmap.Frozen"); len(open) > 0 {
+		t.Errorf("after Close %v is open", open)
+	}
 	done := make(chan bool)
 	go func() {
 		defer close(done)
@@ -661,5 +755,141 @@ func BenchmarkFrozen(b *testing.B) {
 				f.Get(i * 7)
 			}
 		})
+	}
+}
+
+// A call has no value of a wrong length, and calls no function with one.
+func TestForgedFrozenValue(t *testing.T) {
+	type large [300]byte
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	filetest.Must(t, Freeze(maps.All(map[uint64]large{1: {}}), path))
+	data := freehold.Must(os.ReadFile(path))
+	head := data[dataOffset(1)+3:] // after the size of heads, the tag and the length of the key
+	if head[0]--; head[0] != 299&0x7F|0x80 {
+		t.Fatalf("the length of the value begins with %d", head[0])
+	}
+	reseal(data)
+	filetest.Must(t, os.WriteFile(path, data, 0o600))
+	f := openFrozen[uint64, large](t, path)
+	_, got, err := f.Get(1)
+	viewed, err2 := f.View(1, func(large) { t.Error("View calls its function") })
+	err3 := f.Each(func(uint64, large) bool { t.Error("Each calls its function"); return true })
+	if got || viewed || !errors.Is(err, ErrCorrupt) || !errors.Is(err2, ErrCorrupt) || !errors.Is(err3, ErrCorrupt) {
+		t.Errorf("Get %t, %v; View %t, %v; Each %v", got, err, viewed, err2, err3)
+	}
+}
+
+// Types are described by their layout: an int, a uint and a uintptr by their size, an array by its
+// length.
+func TestDescribe(t *testing.T) {
+	n := bits.UintSize
+	for _, test := range []struct {
+		got  frozenTypes
+		want string
+	}{
+		{frozenTypesOf[int, uint](""), fmt.Sprintf("int%d to uint%d", n, n)},
+		{frozenTypesOf[uintptr, [3][2]bool](""), fmt.Sprintf("uint%d to [3][2]bool", n)},
+		{frozenTypesOf[string, []byte](""), "string to bytes"},
+	} {
+		if test.got.text != test.want {
+			t.Errorf("%s, want %s", test.got.text, test.want)
+		}
+	}
+}
+
+// at returns no byte of the checksums, and verifies the blocks that it returns, no others.
+func TestFrozenAt(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	smallFrozen(t, path)
+	f := openFrozen[string, string](t, path)
+	for _, test := range []struct {
+		offset, n uint64
+		ok        bool
+	}{
+		{f.sums, 0, true}, {f.sums, 1, false}, {f.sums + 1, 0, false}, {f.sums - 1, 2, false},
+		{1, math.MaxUint64, false}, {f.sums - 1, 1, true}, {0, f.sums, true},
+	} {
+		if b, err := f.at(test.offset, test.n); (err == nil) != test.ok || test.ok && uint64(len(b)) != test.n {
+			t.Errorf("%d bytes at %d: %d bytes, %v", test.n, test.offset, len(b), err)
+		}
+	}
+	mapped := f.mem
+	defer func() { f.mem = mapped }()
+	f.mem = make([]byte, len(mapped)) // for which no checksum is right
+	if _, err := f.at(0, f.sums); err != nil {
+		t.Error("a block is verified twice:", err)
+	}
+}
+
+// Buckets whose offsets or heads exceed their bounds are refused, even with right checksums. A bucket
+// of a few bytes at the end of the data is not.
+func TestForgedFrozenBuckets(t *testing.T) {
+	path := filepath.Join(filetest.TempDir(t), "frozen")
+	m := map[string]string{"k": strings.Repeat("v", frozenBlock-6)} // a bucket of one block
+	filetest.Must(t, Freeze(maps.All(m), path))
+	data := freehold.Must(os.ReadFile(path))
+	from := int(dataOffset(1))
+	starts := func(from, to uint64) []byte {
+		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, from), to)
+	}
+	for _, test := range []struct {
+		what   string
+		starts []byte
+		at     int
+		head   []byte
+		ok     bool
+	}{
+		{"as written", starts(0, frozenBlock), from, nil, true},
+		{"the last bytes", starts(frozenBlock-5, frozenBlock), from + frozenBlock - 5, []byte{3, 0, 1, 0}, true},
+		{"it ends before it begins", starts(8, 0), from, nil, false},
+		{"it ends behind the data", starts(0, frozenBlock+1), from, nil, false},
+		{"its size of heads has no end", starts(0, frozenBlock), from, bytes.Repeat([]byte{0xFF}, 10), false},
+		{"its heads end behind it", starts(0, 5), from, []byte{5}, false},
+	} {
+		forged := slices.Clone(data)
+		copy(forged[frozenBlock:], test.starts)
+		copy(forged[test.at:], test.head)
+		reseal(forged)
+		filetest.Must(t, os.WriteFile(path, forged, 0o600))
+		f := openFrozen[string, string](t, path)
+		if _, err := f.bucket(0); (err == nil) != test.ok || !test.ok && !errors.Is(err, ErrCorrupt) || f.dataBytes != frozenBlock {
+			t.Errorf("%s: %v; %d bytes of data", test.what, err, f.dataBytes)
+		}
+		filetest.Must(t, f.Close())
+	}
+}
+
+// The error of each write of the file is returned: of the starts, the data and the header.
+func TestFreezeWriteErrors(t *testing.T) {
+	buf := buffer.New(freehold.Default(), nil)
+	defer buf.Close()
+	records := freehold.Must(buffer.NewRecords(buf, nil))
+	types := frozenTypesOf[uint64, uint64]("")
+	for failing := range 4 { // the last round has no such write
+		file := &failingWriter{failing: failing}
+		if err := types.write(records, file); errors.Is(err, io.ErrShortWrite) != (failing < 3) || file.writes != 3 && failing == 3 {
+			t.Errorf("write %d of %d fails: %v", failing, file.writes, err)
+		}
+	}
+}
+
+type failingWriter struct{ writes, failing int }
+
+func (w *failingWriter) WriteAt(p []byte, _ int64) (int, error) {
+	if w.writes++; w.writes == w.failing+1 {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+// Keys with one hash are no duplicates.
+func TestDuplicate(t *testing.T) {
+	record := func(hash, key, value string) []byte { return []byte(hash + string(rune(len(key))) + key + value) }
+	a, b := record("01234567", "a", ""), record("01234567", "b", "a")
+	if key, ok := duplicate([][]byte{a, b}); ok {
+		t.Errorf("%q comes twice", key)
+	}
+	if key, ok := duplicate([][]byte{a, b, record("01234567", "b", "")}); !ok || string(key) != "b" {
+		t.Errorf("%q, %t", key, ok)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-// frozenTypes describes K and V. A kind isLarge means that a key or value is stored as the bytes of
-// its Go value.
+// frozenTypes describes K and V. A key or value of the kind isLarge is stored as the bytes of its Go
+// value.
 //
-// Buckets have heads if sizes vary. They also have heads if values are large, since a search skips
-// an entry by its head without reading it, and if K and V have no bytes at all.
+// Buckets have heads if sizes vary. They also have heads if values are large, since a search then
+// skips an entry by its head, and if the size of K and V is 0.
 type frozenTypes struct {
 	hash                 hasher
 	keyKind              textKind // isString or isLarge

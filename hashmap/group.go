@@ -92,12 +92,15 @@ func pick(free, h uint64) uintptr {
 	q := h >> quarterShift & 3
 	if half := free & (eachByte << (q >> 1)); half != 0 {
 		free = half
-		if quarter := half & (someSlots << (q & 1 * 32) << (q >> 1)); quarter != 0 {
+		if quarter := half & quarterSet(q); quarter != 0 {
 			free = quarter
 		}
 	}
 	return first(free)
 }
+
+// quarterSet returns the slots of quarter q.
+func quarterSet(q uint64) uint64 { return someSlots << (q & 1 * 32) << (q >> 1) }
 
 // tagIn returns the address of a slot's tag.
 func tagIn(tags unsafe.Pointer, slot uintptr) *uint8 { return (*uint8)(unsafe.Add(tags, slot)) }

@@ -1,7 +1,9 @@
 package hashmap
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -82,7 +84,7 @@ func TestProbeWord(t *testing.T) {
 	check := func(k uint64) {
 		key, slot, tags, h := probeWord(&m.core, k)
 		wantKey, wantSlot, wantTags, wantHash := wordInGo(&m.core, k)
-		if key != wantKey || key != absent && slot != wantSlot || tags != wantTags || h != wantHash {
+		if key != wantKey || slot != wantSlot || tags != wantTags || h != wantHash {
 			t.Fatalf("key %d: %x, %d, %x, hash %x; want %x, %d, %x, %x", k, key, slot, tags, h, wantKey, wantSlot, wantTags, wantHash)
 		}
 		if tb := m.tableOf(h); key != absent && tb.groupOf(pointer(tags)) != tb.home(h) {
@@ -112,6 +114,73 @@ func TestProbeWord(t *testing.T) {
 	}
 }
 
+// probeText has the same results in assembly and in Go, also for keys with equal hashes and tags.
+func TestProbeText(t *testing.T) {
+	const few = 0x03FFFFFF_00FFFFFF // leaves bits of the directory and of the group
+	for _, narrow := range []uint64{0, few} {
+		t.Run(fmt.Sprintf("pairs,narrow=%#x", narrow), func(t *testing.T) {
+			testProbeText(t, narrow, func(k string) string { return strings.Repeat(k, len(k)/2*len(k)) }) // some are long
+		})
+		t.Run(fmt.Sprintf("heads,narrow=%#x", narrow), func(t *testing.T) {
+			testProbeText(t, narrow, func(k string) [3]int { return [3]int{len(k)} })
+		})
+	}
+}
+
+func testProbeText[V comparable](t *testing.T, narrow uint64, value func(k string) V) {
+	m := New[string, V](alloctest.New(t), nil)
+	defer m.Close()
+	m.narrowBy(narrow)
+	var seen struct{ found, absent, far int }
+	check := func(k string) {
+		key, slot, tags, h := probeText(&m.core, k)
+		wantKey, wantSlot, wantTags, wantHash := textInGo(&m.core, k)
+		if key != wantKey || key != absent && slot != wantSlot || tags != wantTags || h != wantHash {
+			t.Fatalf("key %q: %x, %d, %x, hash %x; want %x, %d, %x, %x", k, key, slot, tags, h, wantKey, wantSlot, wantTags, wantHash)
+		}
+		switch tb := m.tableOf(h); {
+		case key == absent:
+			seen.absent++
+		case tb.groupOf(pointer(tags)) != tb.home(h):
+			seen.far++
+		default:
+			seen.found++
+		}
+		if v, ok := m.Get(k); ok != (key != absent) || ok && v != value(k) {
+			t.Fatalf("key %q: %t, %v", k, ok, v)
+		}
+	}
+	name := func(i int) string { // keys of a length that differ in the last bytes, or in the first
+		if n := 8 + i/2%25; i%2 == 0 {
+			return fmt.Sprintf("%0*d", n, i)
+		} else {
+			return fmt.Sprintf("%-*d", n, i)
+		}
+	}
+	const n = 10_000
+	for i := range n {
+		check(name(i))
+		succeed(m.Put(name(i), value(name(i))))
+		check(name(i))
+		check(name(i / 2))
+		if i%3 == 0 {
+			m.Delete(name(i / 2))
+			check(name(i / 2))
+		}
+	}
+	if seen.found < n || seen.absent < n || seen.far < 100 {
+		t.Errorf("seen: %+v", seen)
+	}
+	m.eachTable(func(tb table) {
+		for i := range tb.groups() {
+			*tb.overflow(i) = 0xFF
+		}
+	})
+	for i := range n { // searches that read a whole table end
+		check(name(i))
+	}
+}
+
 // The leaves of a Shared have the same results in assembly and in Go. A key that peekWord does not
 // find is not in the map.
 func TestPeekWord(t *testing.T) {
@@ -121,6 +190,10 @@ func TestPeekWord(t *testing.T) {
 		succeed(m.Put(n*3, n))
 		for _, k := range []uint64{n * 2, n*2 + 1, n * 3} {
 			key, version, seen, h := peekWord(&m.sharedTables, k)
+			near, nearVersion, _ := peek(&m.sharedTables, m.hash.word(k))
+			if key <= further && version != nil || near <= further && nearVersion != nil { // see pointer
+				t.Fatalf("key %d: a version without an address of a key", k)
+			}
 			wantKey, wantVersion, wantSeen, wantHash := peekWordInGo(&m.sharedTables, k)
 			switch {
 			case key == absent && k%3 == 0: // it is at most n * 3

@@ -2,9 +2,9 @@
 //
 //	groups        1 -> 2 -> 3 -> 4 -> 6 -> 8 -> 12 -> ... -> the limit, then two tables
 //
-// A split moves the entries with a 1 in the next bit of their hash to a new table. Of the others,
-// entries that had passed full groups move nearer to their home if there is room. All memory is
-// allocated before an entry moves, so an error leaves the map unchanged.
+// A split moves the entries with a 1 in the next bit of their hash to a new table. Entries that had
+// passed full groups move nearer to their home if there is room. All memory is allocated before an
+// entry moves, so an error leaves the map unchanged.
 //
 // Deletions and insertions leave entries farther from their homes than an insertion alone would. So
 // a table that is less than 13/16 full is rebuilt: its entries move nearer to their homes.
@@ -15,6 +15,7 @@
 package hashmap
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -37,6 +38,21 @@ func (c *core) insert(h uint64) (at spot, err error) {
 			return spot{}, err
 		}
 	}
+}
+
+// insertAtHome is insert after a search that ended in the home: keys and tags are the addresses of
+// its first key and of its tags. keys is 0 after another search.
+func (c *core) insertAtHome(h uint64, keys, tags uintptr) (at spot, err error) {
+	if keys != 0 && c.tables > 0 {
+		if free := full(tagWords(pointer(tags))) ^ allSlots; free != 0 {
+			slot := pick(free, h)
+			at = spot{pointer(keys + slot*c.keyStep), pointer(tags), slot}
+			*tagIn(at.tags, slot) = fingerprint(h)
+			c.len++
+			return at, nil
+		}
+	}
+	return c.insert(h)
 }
 
 // makePlace is place, but searches the whole table if it is sparse, and rebuilds it if that helps.
@@ -209,9 +225,10 @@ func classFor(n int, exactly bool) (class uintptr) {
 	return class
 }
 
-// roomIn returns how many entries a table of a class has room for. If the number is an average,
-// about 2% of the tables get two standard deviations more and grow. A table of few groups grows
-// only if it is full, others on average if they are 0.9 full.
+// roomIn returns how many entries a table of a class has room for. A table of up to maxPasses
+// groups takes entries until it is full, and others grow when they are 0.9 full on average. Unless
+// exactly is set, the entries are the average of many tables: roomIn then leaves two standard
+// deviations of room, so that about 2% of the tables grow.
 func roomIn(class uintptr, exactly bool) int {
 	n := int(classes[class].groups) * groupSlots
 	switch {
@@ -245,6 +262,10 @@ func (c *core) toHuge(t table, from, to uint64) table {
 // settle moves the entries of t nearer to their homes. Those with a 1 in a bit of their hash it
 // moves to table ones instead, if that is not nil.
 func (c *core) settle(t, ones table, bit uint) {
+	if ones.ref != nil && ones.class() == t.class() && t.class() < fineClasses {
+		c.part(t, ones, bit)
+		return
+	}
 	clear(unsafe.Slice(t.overflow(0), t.groups()))
 	for i := range t.groups() {
 		for entries := t.full(i); entries != 0; entries &= entries - 1 {
@@ -261,6 +282,96 @@ func (c *core) settle(t, ones table, bit uint) {
 	}
 }
 
+// part is settle for two tables of one class, in which each entry has the same home. It copies t to
+// ones and then frees each slot in one of the tables. So it has no branch for most entries.
+func (c *core) part(t, ones table, bit uint) {
+	clear(unsafe.Slice(t.overflow(0), t.groups()))
+	size := c.tableBytes(t.class())
+	copy(unsafe.Slice((*byte)(ones.base()), size), unsafe.Slice((*byte)(t.base()), size))
+	var sides [fineGroups]sides
+	for i := range t.groups() {
+		s := c.sidesOf(t, i, bit)
+		keepTags(t.tags(i), ^s.ones)
+		keepTags(ones.tags(i), s.ones)
+		c.toQuarters(t, i, s.astray&^s.ones)
+		c.toQuarters(ones, i, s.astray&s.ones)
+		c.moved += bits.OnesCount64(s.ones)
+		sides[i] = s
+	}
+	for i := range t.groups() {
+		for away := sides[i].away; away != 0; away &= away - 1 {
+			in := t
+			if away&-away&sides[i].ones != 0 {
+				in = ones
+			}
+			at := in.at(&c.layout, i, first(away))
+			c.comeHome(in, i, at, c.hashOfKey(at.key))
+		}
+	}
+}
+
+// sides are the slots of a group whose entries have a 1 in the bit that divides the table, have
+// another home, or prefer another quarter of this one.
+type sides struct{ ones, away, astray uint64 }
+
+// sidesOf returns the sides of group i.
+func (c *core) sidesOf(t table, i uintptr, bit uint) (s sides) {
+	entries := t.full(i)
+	if !c.short || c.keyBytes != 8 {
+		for ; entries != 0; entries &= entries - 1 {
+			h, slot := c.hashOfKey(t.at(&c.layout, i, first(entries)).key), entries&-entries
+			switch {
+			case t.home(h) != i:
+				s.away |= slot
+			case slot&quarterSet(h>>quarterShift&3) == 0:
+				s.astray |= slot
+			}
+			if h>>bit&1 != 0 {
+				s.ones |= slot
+			}
+		}
+		return s
+	}
+	key, seed, groups := t.at(&c.layout, i, 0).key, c.hash.seed, uint64(t.groups())
+	var odd, upper uint64                 // the entries that prefer quarters 1 and 3, and 2 and 3
+	for n := range uint(groupSlots / 2) { // slots n and n+8, also if they are free
+		g := seed.Uint64(*(*uint64)(unsafe.Add(key, uintptr(n)*c.keyStep)))
+		h := seed.Uint64(*(*uint64)(unsafe.Add(key, uintptr(n+groupSlots/2)*c.keyStep)))
+		s.ones |= (g>>(bit&63)&1 | h>>(bit&63)&1<<1) << (8 * n)
+		odd |= (g>>quarterShift&1 | h>>quarterShift&1<<1) << (8 * n)
+		upper |= (g>>(quarterShift+1)&1 | h>>(quarterShift+1)&1<<1) << (8 * n)
+		x, y := uint64(uint32(g))*groups>>groupShift^uint64(i), uint64(uint32(h))*groups>>groupShift^uint64(i)
+		s.away |= (-x>>63 | -y>>63<<1) << (8 * n) // 1 unless x or y is 0
+	}
+	s.ones, s.away = s.ones&entries, s.away&entries
+	s.astray = ((odd ^ 3*someSlots<<32) | (upper ^ eachByte<<1)) & entries &^ s.away
+	return s
+}
+
+// toQuarters moves entries of group i, their home, to the quarters that they prefer, if there is
+// room.
+func (c *core) toQuarters(t table, i uintptr, slots uint64) {
+	free := t.full(i) ^ allSlots
+	for ; slots != 0; slots &= slots - 1 {
+		at := t.at(&c.layout, i, first(slots))
+		h := c.hashOfKey(at.key)
+		if room := free & quarterSet(h>>quarterShift&3); room != 0 {
+			to := t.at(&c.layout, i, first(room))
+			c.copyEntry(to, at)
+			*tagIn(to.tags, to.slot), *tagIn(at.tags, at.slot) = *tagIn(at.tags, at.slot), 0
+			free ^= room&-room | slots&-slots
+		}
+	}
+}
+
+// keepTags frees the slots at tags that are not in a set.
+func keepTags(tags unsafe.Pointer, set uint64) {
+	lo, hi := tagWords(tags)
+	b := (*[groupSlots]byte)(tags)
+	binary.LittleEndian.PutUint64(b[:8], lo&(set&eachByte*0xFF))
+	binary.LittleEndian.PutUint64(b[8:], hi&(set>>1&eachByte*0xFF))
+}
+
 // comeHome moves an entry of group i nearer to its home, and sets the overflow bits for it. Its new
 // group is the home or one that settle has visited, so settle does not move the entry again.
 func (c *core) comeHome(t table, i uintptr, at spot, h uint64) {
@@ -273,6 +384,7 @@ func (c *core) comeHome(t table, i uintptr, at spot, h uint64) {
 	}
 	if to, ok := t.place(&c.layout, h, reach); ok {
 		c.copyEntry(to, at)
+		c.moved++
 		*tagIn(at.tags, at.slot) = 0
 		return
 	}
@@ -317,7 +429,7 @@ func (c *core) reserve(n int) error {
 		c.huge.from = 0
 	}
 	depth := c.depth()
-	for want > roomIn(c.limit(0), true) && want>>depth >= roomIn(c.limit(math.MaxUint64), false) {
+	for want>>depth >= roomIn(c.limit(math.MaxUint64), false) {
 		depth++
 	}
 	if err := c.deepen(depth); err != nil {

@@ -2,10 +2,12 @@ package hashmap
 
 import (
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/hash"
 )
 
 // A crafted map has hashes of the test's choice: the hash of a key is the key.
@@ -59,6 +61,52 @@ func TestEntriesComeHome(t *testing.T) {
 	}
 }
 
+// A split leaves entries in the quarter that they prefer, if it has room there now.
+func TestSplitMovesToQuarters(t *testing.T) {
+	m := newCrafted(t)
+	succeed(m.Grow(600))
+	const next = 1 << 63
+	for _, bit := range []uint64{0, next, next} { // the first fill the quarter
+		for tag := range uint64(quarterSlots) {
+			putCrafted(t, m, bit|tag<<tagShift|1<<quarterShift)
+		}
+	}
+	from, to := m.span(0)
+	succeed(m.split(m.tableOf(0), from, to, m.tableOf(0).class()))
+	mustBeWhole(t, m)
+	for h, want := range map[uint64]int{0: quarterSlots, next: 2 * quarterSlots} {
+		entries := m.tableOf(h).full(0)
+		if n := bits.OnesCount64(entries); n != want || entries&quarterSet(1) != quarterSet(1) {
+			t.Errorf("%d entries in slots %x, want %d, also in %x", n, entries, want, quarterSet(1))
+		}
+	}
+}
+
+// sidesOf has the same results for words as for all keys.
+func TestSidesOfWords(t *testing.T) {
+	m := New[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	var seen sides
+	for k := range uint64(20_000) {
+		succeed(m.Put(k, k))
+	}
+	m.eachTable(func(tb table) {
+		for i := range tb.groups() {
+			got := m.sidesOf(tb, i, 50)
+			m.short = false
+			want := m.sidesOf(tb, i, 50)
+			m.short = true
+			if got != want {
+				t.Fatalf("group %d: %x, want %x", i, got, want)
+			}
+			seen = sides{seen.ones | got.ones, seen.away | got.away, seen.astray | got.astray}
+		}
+	})
+	if seen != (sides{allSlots, allSlots, allSlots}) {
+		t.Errorf("seen: %x", seen)
+	}
+}
+
 // Each split of the table for most hashes parts one entry from all others. The directory
 // must not double for each of them.
 func TestDirectoryOfSkewedHashes(t *testing.T) {
@@ -89,6 +137,8 @@ func TestGrowTakesNoMoreThanPuts(t *testing.T) {
 		for _, before := range []int{0, n / 2} {
 			most := 4 + min(before, 1) // quarters
 			put, grown := New[int, value](h, nil), New[int, value](h, nil)
+			put.hash.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, 1)).Uint64) // one map in 400 grows more tables
+			grown.hash.seed = put.hash.seed
 			for k := range n {
 				succeed(put.Put(k, value{}))
 				if k < before {
@@ -128,4 +178,118 @@ func TestSplitOfNaNs(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBeWhole(t, m)
+}
+
+// A table that is rebuilt in place moves entries. A loop in it goes on in a copy.
+func TestLoopBesideARebuild(t *testing.T) {
+	m := newCrafted(t)
+	succeed(m.Grow(600))
+	first := m.tableOf(0)
+	groups := uint64(first.groups())
+	home := func(group, tag uint64) uint64 { return (group<<groupShift+groups-1)/groups | tag<<tagShift }
+	fill := func(group, entries uint64) {
+		for tag := range entries {
+			putCrafted(t, m, home(group, tag))
+		}
+	}
+	for group := range uint64(8) {
+		fill(group, groupSlots)
+	}
+	fill(8, (1+maxPasses)*groupSlots) // up to group 15
+	fill(16, groupSlots)
+	for tag := range uint64(groupSlots) { // group 8 gets room
+		h := home(8, tag)
+		at, _ := find[uint64, uint64](&m.core, &h, h)
+		m.remove(first, at, h)
+		m.len--
+	}
+	seen, moved := map[uint64]int{}, m.moved
+	for h := range m.All() {
+		if len(seen) == 0 {
+			putCrafted(t, m, home(9, 0)) // groups 9 to 16 are full
+			if m.tableOf(0) != first || m.moved == moved || !m.cursors.detached {
+				t.Errorf("the first table is in place: %t, %d entries moved, the loop has a copy: %t", m.tableOf(0) == first, m.moved-moved, m.cursors.detached)
+			}
+		}
+		seen[h]++
+	}
+	for h, n := range seen {
+		if n != 1 {
+			t.Errorf("the loop yields %#x %d times", h, n)
+		}
+	}
+	if len(seen) != m.len-1 {
+		t.Errorf("the loop yields %d of %d entries", len(seen), m.len-1)
+	}
+	mustBeWhole(t, m)
+}
+
+// A split helps only if the next bit of the hashes differs.
+func TestDivides(t *testing.T) {
+	for name, test := range map[string]struct {
+		hashes []uint64
+		want   bool
+	}{
+		"zeros": {[]uint64{0, 1}, false}, "ones": {[]uint64{1 << 63, 1<<63 + 1}, false}, "both": {[]uint64{0, 1 << 63}, true},
+	} {
+		m := newCrafted(t)
+		for _, h := range test.hashes {
+			putCrafted(t, m, h)
+		}
+		if from, to := m.span(0); m.divides(m.tableOf(0), from, to) != test.want {
+			t.Errorf("%s: divides is %t", name, !test.want)
+		}
+	}
+}
+
+// While a map has few tables, a split may part hashes of different limits. Each table is then within
+// its own.
+func TestFirstTablesAreWithinTheirLimits(t *testing.T) {
+	m := newCrafted(t)
+	for i := range uint64(8000) {
+		if putCrafted(t, m, i*0x9E3779B97F4A7C15); m.tables > 8 {
+			return
+		}
+		for ref := range uint64(1) << m.depth() {
+			from, _ := m.span(ref << m.shift)
+			if at := (table{*m.entry(ref)}); at.class() > m.limit(from<<m.shift) {
+				t.Fatalf("%d tables, one of class %d, limit %d", m.tables, at.class(), m.limit(from<<m.shift))
+			}
+		}
+	}
+	t.Errorf("%d tables", m.tables)
+}
+
+// A table that is rebuilt leaves NaNs where they are, and sets no overflow bits for them: another
+// hash would not clear these.
+func TestRebuildLeavesNaNs(t *testing.T) {
+	m := newCrafted(t)
+	for i := range uint64(3 * groupSlots) {
+		putCrafted(t, m, i<<tagShift) // home to group 0
+	}
+	m.hash.kind = otherKeys
+	calls := uint64(0)
+	m.hashAt = func(unsafePointer) uint64 { calls++; return calls << tagShift }
+	at, moved := m.tableOf(0), m.moved
+	m.settle(at, table{}, 0)
+	for i := range at.groups() {
+		if *at.overflow(i) != 0 || m.moved != moved {
+			t.Errorf("group %d has overflow bits %x; %d entries moved", i, *at.overflow(i), m.moved-moved)
+		}
+	}
+}
+
+// An entry may pass maxPasses groups, and no more.
+func TestPasses(t *testing.T) {
+	m := newCrafted(t)
+	succeed(m.Grow(600))
+	at := m.tableOf(0)
+	for i := range uint64((1 + maxPasses) * groupSlots) {
+		if _, ok := at.place(&m.layout, i<<tagShift, maxPasses); !ok {
+			t.Fatalf("no place for entry %d", i)
+		}
+	}
+	if spot, ok := at.place(&m.layout, 0, maxPasses); ok {
+		t.Errorf("an entry is in group %d", at.groupOf(spot.tags))
+	}
 }

@@ -8,6 +8,7 @@ package hashmap
 
 import (
 	"encoding/binary"
+	"math"
 	"reflect"
 	"unsafe"
 
@@ -21,19 +22,19 @@ const (
 	otherKeys  keyKind = iota // hashed by hash.Comparable, stored in the slot
 	plainKeys                 // hashed by their bytes, stored in the slot
 	stringKeys                // hashed by their bytes, copied to a block
-	narrowKeys                // plain keys whose hashes lack the bits of narrow, in tests
+	narrowKeys                // plain keys whose hashes have only the bits of keep, in tests
 )
 
 // A hasher hashes keys of one type. Each hasher has a random seed.
 type hasher struct {
-	seed   hash.Seed
-	kind   keyKind
-	narrow uint64 // bits that are cleared in hashes of strings and narrowKeys; 0 except in tests
+	seed hash.Seed
+	kind keyKind
+	keep uint64 // bits of the hashes of strings and narrowKeys; all except in tests
 }
 
 // newHasher returns a hasher for keys of type K with a new seed.
 func newHasher[K comparable]() hasher {
-	return hasher{seed: hash.NewSeed(), kind: kindOf(reflect.TypeFor[K]())}
+	return hasher{seed: hash.NewSeed(), kind: kindOf(reflect.TypeFor[K]()), keep: math.MaxUint64}
 }
 
 // kindOf returns the kind of keys of type t.
@@ -91,14 +92,14 @@ func hashSlow[K comparable](h *hasher, k *K) uint64 {
 	switch h.kind {
 	case plainKeys, narrowKeys:
 		if isShort[K]() {
-			return h.words(wordsOf(k)) &^ h.narrow
+			return h.words(wordsOf(k)) & h.keep
 		}
 		return h.bytes(unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k)))
 	case stringKeys:
 		s := *(*string)(unsafe.Pointer(k))
 		return h.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
 	}
-	return hash.Comparable(&h.seed, *k) &^ h.narrow
+	return hash.Comparable(&h.seed, *k) & h.keep
 }
 
 // words returns the hash of a short plain key from the results of wordsOf.
@@ -108,4 +109,4 @@ func (h *hasher) words(x, y uint64, n int) uint64 { return h.seed.Words(x, y, n)
 func (h *hasher) word(k uint64) uint64 { return h.seed.Uint64(k) }
 
 // bytes returns the hash of the bytes of a plain key or a string.
-func (h *hasher) bytes(b []byte) uint64 { return h.seed.Bytes(b) &^ h.narrow }
+func (h *hasher) bytes(b []byte) uint64 { return h.seed.Bytes(b) & h.keep }

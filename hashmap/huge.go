@@ -10,25 +10,33 @@
 // goroutine populates the next page when half of the current one is used. If the page is not ready
 // in time, a table is a block of its own. A Map moves such a table to a huge page when it splits.
 //
-// Each sixteen blocks, the next blocks have one page more: a block is one or two mappings of the
-// process, and Linux allows 65,530.
+// If the parent refuses a block, or the system a page, the map tries again once its tables have grown
+// by an eighth. If the system has no huge pages, it does not.
+//
+// A block is one or two mappings of the process, and Linux allows 65,530. So blocks grow: each
+// sixteen blocks, by a page.
 
 package hashmap
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/seam"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
 const (
 	hugePage = 2 << 20
 	hugeFrom = 8 << 20 // bytes of tables
+
+	againShare = 8 // tables grow by 1/againShare after a refusal
 )
 
 // hugeTables is memory for tables. The zero value has none.
@@ -36,6 +44,7 @@ type hugeTables struct {
 	size   uintptr // the most of a table; 0 if there are no huge pages
 	page   uintptr // hugePage, except in tests
 	from   uintptr // hugeFrom, except in tests
+	again  uintptr // bytes of tables with which start tries again after a refusal
 	advise func(b []byte, a vm.Advice) error
 
 	left   extent    // free memory of the current page
@@ -81,12 +90,12 @@ func (h *hugeTables) take(parent freehold.Allocator, size, tables uintptr) unsaf
 	if tables < h.from || size > h.size {
 		return nil
 	}
-	size = (size + tableAlign - 1) &^ (tableAlign - 1)
+	size = vm.RoundUp(size, tableAlign)
 	if h.next == nil && h.left.size() <= h.page/2 {
-		h.start(parent)
+		h.start(parent, tables)
 	}
 	if h.left.size() < size {
-		h.turn()
+		h.turn(tables)
 	}
 	if h.left.size() < size || h.size == 0 {
 		return nil
@@ -94,12 +103,29 @@ func (h *hugeTables) take(parent freehold.Allocator, size, tables uintptr) unsaf
 	return pointer(h.left.cut(size).from)
 }
 
+// giveBack takes back a table of size bytes, and reports whether it is in one of the blocks. Only the
+// memory of the last table that was taken is used again.
+func (h *hugeTables) giveBack(table, size uintptr) bool {
+	if !h.has(table) {
+		return false
+	}
+	if table+vm.RoundUp(size, tableAlign) == h.left.from {
+		h.left.from = table
+	}
+	return true
+}
+
 // start starts a goroutine that populates the next page by a system call. A touch would fault if
 // the map ended with its parent meanwhile.
-func (h *hugeTables) start(parent freehold.Allocator) {
-	if h.unused.size() == 0 && !h.grow(parent) {
-		h.size = 0
+func (h *hugeTables) start(parent freehold.Allocator, tables uintptr) {
+	if tables < h.again {
 		return
+	}
+	if h.unused.size() == 0 {
+		if err := h.grow(parent); err != nil {
+			h.refused(err, tables)
+			return
+		}
 	}
 	next, advise := &nextPage{extent: h.unused.cut(h.page), done: make(chan struct{})}, h.advise
 	h.next = next
@@ -110,27 +136,37 @@ func (h *hugeTables) start(parent freehold.Allocator) {
 	}()
 }
 
-// grow adds a block. It reports false if the parent refuses, or the system has no huge pages.
-func (h *hugeTables) grow(parent freehold.Allocator) bool {
+// refused notes an error of the parent or the system. It makes start wait, or take return nil for
+// good.
+func (h *hugeTables) refused(err error, tables uintptr) {
+	h.again = tables + max(tables/againShare, h.page)
+	if errors.Is(err, vm.ErrUnsupported) {
+		h.size = 0
+	}
+}
+
+// grow adds a block.
+func (h *hugeTables) grow(parent freehold.Allocator) error {
 	b, err := parent.Alloc(int(h.page)*(1+len(h.blocks)/16), int(h.page))
 	if err != nil {
-		return false
+		return err
 	}
 	h.advise(b, vm.DontNeed) // a page with resident small pages would not become a huge one
-	if h.advise(b, vm.HugePages) != nil {
+	if err := h.advise(b, vm.HugePages); err != nil {
 		parent.Free(b)
-		return false
+		return err
 	}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	h.unused = extent{at, at + uintptr(len(b))}
 	i, _ := slices.BinarySearchFunc(h.blocks, at, extent.compare)
 	h.blocks = slices.Insert(h.blocks, i, h.unused)
 	h.bytes += len(b)
-	return true
+	return nil
 }
 
-// turn makes the next page the current one, if it is populated.
-func (h *hugeTables) turn() {
+// turn makes the next page the current one, if it is populated. A page that could not be populated
+// is unused again.
+func (h *hugeTables) turn(tables uintptr) {
 	if h.next == nil {
 		return
 	}
@@ -139,10 +175,14 @@ func (h *hugeTables) turn() {
 	default:
 		return
 	}
-	if h.next.err != nil {
-		h.size = 0
+	next := h.next
+	h.next = nil
+	if next.err != nil {
+		h.refused(next.err, tables)
+		h.unused.from = next.from
+		return
 	}
-	h.left, h.next = h.next.extent, nil
+	h.left = next.extent
 }
 
 // needed returns the page that the next table needs, or nil.
@@ -175,5 +215,13 @@ func (h *hugeTables) close(parent freehold.Allocator) {
 }
 
 // pointer converts an address in memory of the parent, or in noDirectory, to a pointer. That memory
-// does not move.
-func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+// does not move. A number that is not an address must not become a pointer, not even one that nothing
+// reads: Go ends the process if it meets 1 to 4,095 in a pointer of a stack that it moves.
+func pointer(addr uintptr) unsafe.Pointer {
+	if seam.On && addr-1 < leastAddress-1 {
+		panic(fmt.Sprintf("hashmap: %d is not an address", addr))
+	}
+	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
+}
+
+const leastAddress = 4096 // minLegalPointer of Go's runtime

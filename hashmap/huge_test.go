@@ -2,9 +2,13 @@ package hashmap
 
 import (
 	"errors"
+	"math"
 	"math/bits"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -101,8 +105,8 @@ func TestTablesOfALargeMapAreInHugePages(t *testing.T) {
 			t.Errorf("Reserved is %d, and the parent has %d", reserved(m), n)
 		}
 		m.Close()
-		if n := memory.Counts().Live; n != 0 {
-			t.Errorf("%d blocks after Close", n)
+		if n := memory.Counts().Live; n != 0 || reserved(m) != 0 {
+			t.Errorf("%d blocks after Close, and Reserved is %d", n, reserved(m))
 		}
 	})
 }
@@ -120,18 +124,73 @@ func TestTablesOfASmallMapAreNotInHugePages(t *testing.T) {
 	})
 }
 
-// Grow waits for pages, because it need not be quick.
+// Grow waits for pages, because it need not be quick. All tables but the first are then in huge
+// pages. In a Shared, so are all but those before h.from and the one that starts the first page.
 func TestGrowTakesHugePages(t *testing.T) {
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
-		m := withHuge(open, obey)(alloctest.New(t), 0)
-		defer m.Close()
-		if err := m.Grow(9_500); err != nil { // a Map's tables then have three groups of at most four
-			t.Fatal(err)
-		}
-		if full, huge := tablesOf(m); full < 200 || huge < full*3/4 {
-			t.Errorf("%d of %d tables are in huge pages", huge, full)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			m := withHuge(open, func(_ []byte, a vm.Advice) error {
+				if a == vm.Populate {
+					time.Sleep(time.Second) // until all others wait
+				}
+				return nil
+			})(freehold.Default(), 0)
+			defer m.Close()
+			from, others := hugeOf(m).from, 1
+			if m, ok := m.(*Shared[uint64, uint64]); ok {
+				size := m.sharedBytes(2)
+				others = 1 + int((from+size-1)/size)
+			}
+			for _, n := range []int{2_000, 12_000} { // tables of three groups, and some of four
+				if err := m.Grow(n); err != nil {
+					t.Fatal(err)
+				}
+				if full, huge := tablesOf(m); full < n/100 || huge < full-others || hugeOf(m).from != from {
+					t.Errorf("Grow(%d): %d of %d tables are in huge pages; from is %d, and was %d", n, huge, full, hugeOf(m).from, from)
+				}
+			}
+		})
 	})
+}
+
+// The first table is in a huge page once it has grown to its greatest size.
+func TestTableThatGrewIsInAHugePage(t *testing.T) {
+	m := withHuge(makeMap[uint64, uint64], obey)(alloctest.New(t), 0).(*Map[uint64, uint64])
+	defer m.Close()
+	m.huge.from = 0
+	m.huge.start(m.base.Parent, 0)
+	m.huge.next.wait()
+	for k := uint64(0); m.tables == 0 || m.tableOf(0).class() < m.limit(0); k++ {
+		succeed(m.Put(k, k))
+	}
+	if m.tables != 1 || !m.huge.has(uintptr(m.tableOf(0).base())) {
+		t.Errorf("%d tables; the first is in a huge page: %t", m.tables, m.huge.has(uintptr(m.tableOf(0).base())))
+	}
+}
+
+// Tables larger than the map's, and tables beyond a sixteenth of a huge page, have none. A block gets
+// its advice in this order: what is resident goes, huge pages, and then a page is populated.
+func TestHugeTables(t *testing.T) {
+	var h hugeTables
+	if h.init(hugePage/16 + 1); h.size != 0 {
+		t.Errorf("huge pages for tables of %d bytes", h.size)
+	}
+	h.init(hugePage / 16)
+	var advice []vm.Advice
+	h.from, h.advise = 0, func(_ []byte, a vm.Advice) error { advice = append(advice, a); return nil }
+	parent := alloctest.New(t)
+	defer h.close(parent)
+	if p := h.take(parent, h.size+1, 0); p != nil || h.next != nil {
+		t.Errorf("a table of %d bytes has the page %v, next %v", h.size+1, p, h.next)
+	}
+	h.take(parent, h.size, 0)
+	h.next.wait()
+	if want := []vm.Advice{vm.DontNeed, vm.HugePages, vm.Populate}; !slices.Equal(advice, want) {
+		t.Errorf("advice %v, want %v", advice, want)
+	}
+	if h.left = (extent{0, h.size}); h.needed() != nil {
+		t.Error("a table needs the next page while the current one has room for it")
+	}
 }
 
 // Tables that Grow has put into huge pages split when they are full: a larger table in their place
@@ -211,24 +270,10 @@ func TestTablesMoveToHugePages(t *testing.T) {
 
 // Where there are no huge pages, a map is as before, and has no block for them.
 func TestWithoutHugePages(t *testing.T) {
-	refused := errors.New("refused")
-	for name, advise := range map[string]func([]byte, vm.Advice) error{
-		"the system has none": func(_ []byte, a vm.Advice) error {
-			if a == vm.HugePages {
-				return refused
-			}
-			return nil
-		},
-		"the system makes none resident": func(_ []byte, a vm.Advice) error {
-			if a == vm.Populate {
-				return refused
-			}
-			return nil
-		},
-	} {
+	for name, absent := range map[string]vm.Advice{"the system has none": vm.HugePages, "the system makes none resident": vm.Populate} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, open maker[uint64, uint64]) {
-				m := withHuge(open, advise)(alloctest.New(t), 0)
+				m := withHuge(open, refusing(absent, vm.ErrUnsupported, new(atomic.Int32)))(alloctest.New(t), 0)
 				defer m.Close()
 				put(t, m, 0, 2000, true)
 				if _, huge := tablesOf(m); huge > 0 || hugeOf(m).size != 0 || len(hugeOf(m).blocks) > 1 {
@@ -237,23 +282,100 @@ func TestWithoutHugePages(t *testing.T) {
 			})
 		})
 	}
-	t.Run("the parent has no such blocks", func(t *testing.T) {
-		both(t, func(t *testing.T, open maker[uint64, uint64]) {
-			m := withHuge(open, obey)(smallBlocks{alloctest.New(t)}, 0)
-			defer m.Close()
-			put(t, m, 0, 2000, true)
-			if h := hugeOf(m); h.size != 0 || len(h.blocks) > 0 {
-				t.Errorf("%d blocks", len(h.blocks))
-			}
-		})
-	})
 }
 
-// smallBlocks refuses blocks that are aligned to more than two lines.
-type smallBlocks struct{ freehold.Allocator }
+// refusing returns an advise that refuses an advice, and counts that in tries, while tries is 0 or
+// more.
+func refusing(refused vm.Advice, err error, tries *atomic.Int32) func([]byte, vm.Advice) error {
+	return func(_ []byte, a vm.Advice) error {
+		if a == refused && tries.Load() >= 0 {
+			tries.Add(1)
+			return err
+		}
+		return nil
+	}
+}
 
-func (s smallBlocks) Alloc(size, align int) ([]byte, error) {
-	if align > 2*lineBytes {
+// A map whose parent or system refuses huge pages for a while tries again as it grows, but not for
+// each table.
+func TestHugePagesAfterARefusal(t *testing.T) {
+	const none = vm.Advice(-1)
+	for name, refused := range map[string]vm.Advice{"a block": none, "advice": vm.HugePages, "a page": vm.Populate} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, open maker[uint64, uint64]) {
+				var tries atomic.Int32
+				parent := &smallBlocks{alloctest.New(t), nil}
+				if refused == none {
+					parent.tries = &tries
+				}
+				m := withHuge(open, refusing(refused, errors.New("refused"), &tries))(parent, 0)
+				defer m.Close()
+				put(t, m, 0, 4000, true)
+				full, huge := tablesOf(m)
+				if n := tries.Load(); huge > 0 || n < 2 || int(n) > full/3 || len(hugeOf(m).blocks) > 1 {
+					t.Errorf("%d of %d tables in huge pages, %d blocks, %d tries", huge, full, len(hugeOf(m).blocks), n)
+				}
+				tries.Store(math.MinInt32)
+				put(t, m, 4000, 13_000, true)
+				if more, huge := tablesOf(m); huge < (more-full)/2 {
+					t.Errorf("%d of %d new tables are in huge pages", huge, more-full)
+				}
+			})
+		})
+	}
+}
+
+// A Put that splits a table may fail when the directory doubles. Its new table goes back to the page.
+func TestRefusedSplitKeepsNoHugeTable(t *testing.T) {
+	a := &noDirectories{Allocator: alloctest.New(t)}
+	m := withHuge(makeMap[uint64, uint64], obey)(a, 0)
+	defer m.Close()
+	put(t, m, 0, 2000, true)
+	a.refuses = true
+	h, key, failures := hugeOf(m), uint64(2000), 0
+	for failures < 100 {
+		h.needed().wait()
+		if m.Put(key, key) == nil {
+			key++
+			continue
+		}
+		left, next := h.left, h.next
+		for range 10 {
+			if m.Put(key, key) == nil {
+				t.Fatal("the directory has doubled")
+			}
+			failures++
+		}
+		if h.left != left || h.next != next {
+			t.Fatalf("the page has %d bytes left, before 10 more refusals %d", h.left.size(), left.size())
+		}
+	}
+	mustBeWhole(t, m)
+}
+
+// noDirectories refuses blocks for directories.
+type noDirectories struct {
+	freehold.Allocator
+	refuses bool
+}
+
+func (n *noDirectories) Alloc(size, align int) ([]byte, error) {
+	if n.refuses && align == lineBytes {
+		return nil, freehold.ErrOutOfMemory
+	}
+	return n.Allocator.Alloc(size, align)
+}
+
+// smallBlocks refuses blocks that are aligned to more than two lines, and counts them in tries, while
+// that is 0 or more.
+type smallBlocks struct {
+	freehold.Allocator
+	tries *atomic.Int32
+}
+
+func (s *smallBlocks) Alloc(size, align int) ([]byte, error) {
+	if align > 2*lineBytes && s.tries != nil && s.tries.Load() >= 0 {
+		s.tries.Add(1)
 		return nil, freehold.ErrOutOfMemory
 	}
 	return s.Allocator.Alloc(size, align)

@@ -13,9 +13,9 @@ import (
 // All yields each entry once, in no particular order. A loop begins at a random group of 16 slots,
 // so loops have different orders, but the order within a group is fixed: to vary it too would take
 // a fifth of the loop's time. So the loops over a map of one group, with up to 16 entries, all have
-// the same order. The loop may change the map, as with Go's map: an entry that is
-// deleted before the loop reaches it is not yielded, and an entry that is added may or may not be
-// yielded. Clear and Close end the loop. Strings and bytes are the map's memory.
+// the same order. The loop may change the map, as with Go's map: an entry that is deleted before
+// the loop reaches it is not yielded, and an entry that is added may or may not be yielded. Clear
+// and Close end the loop. Strings and bytes are the map's memory.
 //
 // If the loop's current table grows, the parent provides a copy of it until the loop leaves it. An
 // iterator of [iter.Pull] frees the copy when it is stopped.

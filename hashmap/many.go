@@ -126,5 +126,8 @@ func (m *Map[K, V]) finishOwned(b *batch, i int, k *K) (v V, ok bool) {
 	if b.keys[i] == absent {
 		return v, false
 	}
+	if m.texts { // Get searches in assembly, and its lines are loaded
+		return m.Get(*k)
+	}
 	return m.getOwned(k, b.hashes[i])
 }

@@ -147,6 +147,18 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 		}
 		return *valueIn[K, V](pointer(key), slot), true
 	case m.texts:
+		if s := (*string)(unsafe.Pointer(&k)); m.pairs && isShortText(*s) {
+			key, _, _, _ := probeText(&m.core, hidden(*s))
+			if key == absent {
+				return v, false
+			}
+			r := *refIn(spot{key: pointer(key)})
+			if uintptr(r>>refAddrBits)&pairKeyLimit == pairKeyLimit {
+				return viewOf[V](m.valueKind, r.longValue()), true
+			}
+			value := unsafe.Slice((*byte)(unsafe.Add(r.block(), len(*s))), r>>valueShift)
+			return *(*V)(unsafe.Pointer(&value)), true // a string is the beginning of a slice
+		}
 		at, _, ok := m.lookUp(*(*string)(unsafe.Pointer(&k)))
 		switch {
 		case !ok:
@@ -199,12 +211,12 @@ func (m *Map[K, V]) Put(k K, v V) error {
 		}
 		return m.putFar(k, v, hashOf(&m.hash, &k))
 	}
-	key, slot, _, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
+	key, slot, tags, h := probeWord(&m.core, *(*uint64)(unsafe.Pointer(&k)))
 	if key != absent {
 		*valueIn[K, V](pointer(key), slot) = v
 		return nil
 	}
-	at, err := m.insert(h)
+	at, err := m.insertAtHome(h, slot, tags)
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,9 @@ func TestGrowMakesRoom(t *testing.T) {
 		}
 	}
 	m := New[int, int](alloctest.New(t), nil)
+	if err := m.Grow(0); err != nil || m.Stats().Reserved != 0 {
+		t.Errorf("Grow(0) takes %d bytes: %v", m.Stats().Reserved, err)
+	}
 	m.Put(1, 1)
 	if err := m.Grow(math.MaxInt); !errors.Is(err, freehold.ErrOutOfMemory) || m.Stats().Slots != groupSlots {
 		t.Errorf("error %v", err)
@@ -146,8 +149,8 @@ func TestIterationEnds(t *testing.T) {
 			}
 			n++
 			end(m)
-			if strings.HasPrefix(name, "Close") && m.Stats().Reserved != 0 {
-				t.Errorf("%s in a loop leaves %+v", name, m.Stats())
+			if strings.HasPrefix(name, "Close") && m.Stats().Reserved != 0 || m.cursors != nil {
+				t.Errorf("%s in a loop leaves %+v, and the cursor %v", name, m.Stats(), m.cursors)
 			}
 		}
 		if n != 1 {

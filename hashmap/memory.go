@@ -32,8 +32,8 @@ func (c *core) free(p unsafe.Pointer, size uintptr) {
 	c.base.Parent.Free(unsafe.Slice((*byte)(p), int(size)))
 }
 
-// newTable returns a table of a class without entries. A table of the greatest class for its hashes
-// is huge, as it stays until Close.
+// newTable returns a table of a class without entries. If huge is set, the table is in a huge page
+// if there is room in one. That is for tables of the greatest class, which stay until Close.
 func (c *core) newTable(of uintptr, huge bool) (table, error) {
 	size := c.tableBytes(of)
 	var p unsafe.Pointer
@@ -56,7 +56,7 @@ func (c *core) hugeTable(size uintptr) unsafe.Pointer {
 }
 
 func (c *core) freeTable(t table) {
-	if !c.huge.has(uintptr(t.base())) {
-		c.free(t.base(), c.tableBytes(t.class()))
+	if size := c.tableBytes(t.class()); !c.huge.giveBack(uintptr(t.base()), size) {
+		c.free(t.base(), size)
 	}
 }

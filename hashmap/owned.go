@@ -18,35 +18,21 @@ func (c *core) keyOf(r ref) string {
 // The slot of a string key has a reference as its key and the hash as its value. With the hash,
 // growth does not read the strings.
 
+const textSlotBytes = 16
+
 // refIn returns the reference to a slot's string key.
 func refIn(at spot) *ref { return (*ref)(at.key) }
 
 // hashIn returns the hash of a slot's string key.
 func hashIn(key unsafe.Pointer) *uint64 { return valueIn[ref, uint64](key, 0) }
 
-// lookUp returns the slot of string key s, its hash, and whether the map has it. It compares keys
-// of 8 to 16 bytes without a call, as nearly every search ends in the home.
+// lookUp returns the slot of string key s, its hash, and whether the map has it.
 func (c *core) lookUp(s string) (at spot, h uint64, ok bool) {
-	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	if len(b) < 8 || len(b) > 16 {
-		h = c.hash.bytes(b)
-		at, ok = c.findString(s, h)
-		return at, h, ok
+	if isShortText(s) {
+		key, slot, tags, h := probeText(c, hidden(s))
+		return spot{pointer(key), pointer(tags), slot}, h, key != absent
 	}
-	x, y := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[len(b)-8:])
-	h = c.hash.seed.Words(x, y, len(b)) &^ c.hash.narrow
-	key, slot, tags := probe(c, h)
-	if key > further {
-		at = spot{pointer(key), pointer(tags), slot}
-		if r := *refIn(at); uintptr(r>>refAddrBits)&c.keyLimit == uintptr(len(b)) {
-			key := unsafe.Slice((*byte)(unsafe.Add(r.block(), c.head)), len(b))
-			if binary.LittleEndian.Uint64(key) == x && binary.LittleEndian.Uint64(key[len(b)-8:]) == y {
-				return at, h, true
-			}
-		}
-	} else if key == absent {
-		return at, h, false
-	}
+	h = c.hash.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
 	at, ok = c.findString(s, h)
 	return at, h, ok
 }
@@ -55,8 +41,10 @@ func (c *core) lookUp(s string) (at spot, h uint64, ok bool) {
 func (c *core) findString(s string, h uint64) (at spot, ok bool) {
 	is := func(at spot) bool { return *hashIn(at.key) == h && c.keyOf(*refIn(at)) == s }
 	key, slot, tags := probe(c, h)
-	if at = (spot{pointer(key), pointer(tags), slot}); key == absent || key > further && is(at) {
-		return at, key != absent
+	if key != further {
+		if at = (spot{pointer(key), pointer(tags), slot}); key == absent || is(at) {
+			return at, key != absent
+		}
 	}
 	return c.tableOf(h).search(&c.layout, h, is)
 }

@@ -149,3 +149,15 @@ func TestLoopYieldsAPairInAReusedBlockOnce(t *testing.T) {
 	m.Close()
 	memory.Allocator.Free(memory.last)
 }
+
+// A search for a string whose bytes are on the stack makes no Go allocation.
+func TestKeysOnTheStack(t *testing.T) {
+	m := New[string, string](alloctest.New(t), nil)
+	defer m.Close()
+	succeed(m.Put(strings.Repeat("k", 24), "value"))
+	b := []byte(strings.Repeat("k", 24))
+	found := false
+	if n := testing.AllocsPerRun(100, func() { _, found = m.Get(string(b)) }); n != 0 || !found {
+		t.Errorf("%v allocations; found: %t", n, found)
+	}
+}

@@ -61,8 +61,7 @@ func lockedInGo(l *layout, tags, keys uintptr, h uint64) (key, slot, room uintpt
 func roomInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 	i := t.home(h)
 	p := t.tags(i)
-	lo, hi := tagWords(p)
-	free := full(lo, hi) ^ allSlots
+	free := t.full(i) ^ allSlots
 	if free == 0 {
 		return absent, 0, uintptr(p)
 	}
@@ -72,15 +71,36 @@ func roomInGo(l *layout, t table, h uint64) (key, slot, tags uintptr) {
 
 // wordInGo, as probeWord, is a whole search for a plain key of 8 bytes. It returns the address of
 // the key, its slot and the address of its group's tags; or else absent and the address of the
-// home's tags. h is the hash of k.
+// home's tags. Then slot is the address of the home's first key, or 0 if the search went further. h
+// is the hash of k.
 func wordInGo(c *core, k uint64) (key, slot, tags uintptr, h uint64) {
 	h = c.hash.word(k)
 	t := c.tableOf(h)
 	key, slot, tags = homeOf(&c.layout, t, h)
-	if key == absent || key > further && *(*uint64)(pointer(key)) == k {
+	if key == absent {
+		return absent, uintptr(t.at(&c.layout, t.home(h), 0).key), tags, h
+	}
+	if key > further && *(*uint64)(pointer(key)) == k {
 		return key, slot, tags, h
 	}
 	at, ok := t.search(&c.layout, h, func(at spot) bool { return *(*uint64)(at.key) == k })
+	if !ok {
+		return absent, 0, tags, h
+	}
+	return uintptr(at.key), at.slot, uintptr(at.tags), h
+}
+
+// textInGo, as probeText, is a whole search for a string key for which isShortText reports true. Its
+// results are as for wordInGo, but slot has no meaning if key is absent.
+func textInGo(c *core, s string) (key, slot, tags uintptr, h uint64) {
+	is := func(at spot) bool { return *hashIn(at.key) == h && c.keyOf(*refIn(at)) == s }
+	h = c.hash.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
+	t := c.tableOf(h)
+	key, slot, tags = homeOf(&c.layout, t, h)
+	if key == absent || key > further && is(spot{pointer(key), pointer(tags), slot}) {
+		return key, slot, tags, h
+	}
+	at, ok := t.search(&c.layout, h, is)
 	if !ok {
 		return absent, 0, tags, h
 	}
@@ -132,7 +152,7 @@ func peekWordInGo(m *sharedTables, k uint64) (key uintptr, version *uint64, seen
 	h = m.hash.word(k)
 	key, version, seen = peekInGo(m, h)
 	if key > further && loadCell[uint64](pointer(key)) != k {
-		key = further
+		key, version = further, nil
 	}
 	return key, version, seen, h
 }

@@ -12,6 +12,7 @@ func entries() *uintptr
 type probes struct {
 	probe    func(c *core, h uint64) (key, slot, tags uintptr)
 	word     func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
+	text     func(c *core, s string) (key, slot, tags uintptr, h uint64)
 	ahead    func(c *core, h uint64) byte
 	peek     func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
 	peekWord func(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64)
@@ -20,11 +21,15 @@ type probes struct {
 	room     func(l *layout, t table, h uint64) (key, slot, tags uintptr)
 }
 
-var assembly = pin.Assembly(probes{probeInGo, wordInGo, aheadInGo, peekInGo, peekWordInGo, homeInGo, lockedInGo, roomInGo}, entries())
+var assembly = pin.Assembly(probes{probeInGo, wordInGo, textInGo, aheadInGo, peekInGo, peekWordInGo, homeInGo, lockedInGo, roomInGo}, entries())
 
 func probe(c *core, h uint64) (key, slot, tags uintptr) { return assembly.probe(c, h) }
 
 func probeWord(c *core, k uint64) (key, slot, tags uintptr, h uint64) { return assembly.word(c, k) }
+
+func probeText(c *core, s string) (key, slot, tags uintptr, h uint64) {
+	return assembly.text(c, s)
+}
 
 func loadAhead(c *core, h uint64) byte { return assembly.ahead(c, h) }
 

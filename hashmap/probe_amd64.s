@@ -3,8 +3,8 @@
 // function of few instructions, which compares sixteen tags at once, and loads the line of the
 // home's preferred quarter before it has read the tags.
 //
-// The functions follow Go's calling convention: arguments are in AX and BX, results in AX, BX, CX
-// and DI.
+// The functions follow Go's calling convention: arguments are in AX, BX, CX and DI, results in AX, BX,
+// CX and DI.
 
 //go:build !race && !freehold_portable && !asan && !freehold_seams
 
@@ -106,6 +106,7 @@ TEXT ·entries(SB), NOSPLIT, $0-8
 
 DATA functions<>+probes_probe(SB)/8, $probe<>(SB)
 DATA functions<>+probes_word(SB)/8, $word<>(SB)
+DATA functions<>+probes_text(SB)/8, $text<>(SB)
 DATA functions<>+probes_ahead(SB)/8, $ahead<>(SB)
 DATA functions<>+probes_peek(SB)/8, $peek<>(SB)
 DATA functions<>+probes_peekWord(SB)/8, $peekWord<>(SB)
@@ -128,6 +129,23 @@ none:
 	SETCS AX
 	RET
 
+// ATHOME compares group DX of a table of R9 groups with the home of hash R13. It uses AX.
+#define ATHOME \
+	MOVL  R13, AX; \
+	IMULQ R9, AX; \
+	SHRQ  $const_groupShift, AX; \
+	CMPQ  AX, DX
+
+// NOKEY sets the results of a search that found nothing: no key, the tags of the home, and the hash.
+#define NOKEY \
+	MOVL  R13, CX; \
+	IMULQ R9, CX; \
+	SHRQ  $const_groupShift, CX; \
+	SHLQ  $4, CX; \
+	ADDQ  DI, CX; \
+	XORL  AX, AX; \
+	MOVQ  R13, DI
+
 // func(c *core, k uint64) (key, slot, tags uintptr, h uint64)
 TEXT word<>(SB), NOSPLIT, $0-0
 	MOVQ  AX, SI
@@ -148,6 +166,7 @@ candidate:
 none:
 	PASSED
 	JCS   far
+	MOVQ  R10, BX
 	MOVQ  R13, DI
 	RET
 
@@ -172,23 +191,175 @@ far: // the next group, unless that is the home
 	MOVQ  DI, CX
 	XORL  DX, DX
 inside:
-	MOVL  R13, AX
-	IMULQ R9, AX
-	SHRQ  $const_groupShift, AX
-	CMPQ  AX, DX
+	ATHOME
 	JEQ   nowhere
 	MATCH
 	JNE   candidate
 	PASSED
 	JCS   far
 nowhere: // returns the tags of the home
-	MOVL  R13, CX
-	IMULQ R9, CX
-	SHRQ  $const_groupShift, CX
+	NOKEY
+	XORL  BX, BX
+	RET
+
+// TEXTKEY sets AX to the address of the key in slot BX of the group whose first value is at R10.
+#define TEXTKEY \
+	LEAQ (R10)(BX*8), AX \
+	LEAQ const_textSlotBytes/2(AX)(BX*8), AX
+
+// func(c *core, s string) (key, slot, tags uintptr, h uint64)
+TEXT text<>(SB), NOSPLIT, $0-0
+	MOVQ  AX, SI
+	MOVQ  CX, R9
+	MOVQ  CX, X2
+	MOVQ  (BX), R8
+	MOVQ  -8(BX)(CX*1), R12
+	MOVQ  (core_scheme+scheme_hash+hasher_seed+0)(SI), AX
+	CMPQ  CX, $16
+	JHI   words
+	MOVQ  R8, BX
+	MOVQ  R12, CX
+hash:
+	XORQ  BX, AX
+	XORQ  (core_scheme+scheme_hash+hasher_seed+8)(SI), CX
+	MULQ  CX
+	XORQ  DX, AX
+	XORQ  R9, AX
+	MULQ  (core_scheme+scheme_hash+hasher_seed+16)(SI)
+	XORQ  DX, AX
+	ANDQ  (core_scheme+scheme_hash+hasher_keep)(SI), AX
+	MOVQ  AX, BX
+	MOVQ  AX, R13
+	TABLE
+	MOVL  DI, CX // as LINE, for slots of textSlotBytes
+	ANDL  $const_refMask, CX
+	ANDQ  $~const_refMask, DI
+	LEAQ  ·classes(SB), R11
+	MOVL  class_groups(R11)(CX*8), R9
+	MOVL  class_slots(R11)(CX*8), R10
+	MOVL  BX, DX
+	IMULQ R9, DX
+	SHRQ  $const_groupShift, DX
+	ADDQ  DI, R10
+	MOVQ  DX, CX
 	SHLQ  $4, CX // groupSlots
+	MOVQ  CX, R11
+	SHLQ  $4, R11 // textSlotBytes
+	ADDQ  R11, R10
+	MOVQ  BX, R11
+	SHRQ  $(const_quarterShift-6), R11
+	ANDL  $(3*64), R11 // quarterSlots*textSlotBytes
+	PREFETCHT0 (R10)(R11*1)
 	ADDQ  DI, CX
-	XORL  AX, AX
+	TAGS
+	JZ    none
+candidate:
+	BSFL  R11, BX
+	TEXTKEY
+	CMPQ  -(const_textSlotBytes/2)(AX), R13
+	JNE   another
+	MOVQ  (AX), DX
+	MOVQ  DX, R9
+	SHRQ  $const_refAddrBits, R9
+	ANDQ  core_keyLimit(SI), R9
+	MOVQ  X2, R10
+	SHLQ  $(64-const_refAddrBits), DX
+	SHRQ  $(64-const_refAddrBits-3), DX // blockAlign
+	ADDQ  core_head(SI), DX
+	CMPQ  R9, R10
+	JNE   long
+key:
+	CMPQ  R10, $16
+	JHI   halves
+	CMPQ  (DX), R8
+	JNE   unlike
+	CMPQ  -8(DX)(R10*1), R12
+	JNE   unlike
 	MOVQ  R13, DI
+	RET
+none:
+	PASSED
+	JCS   far
+	MOVQ  R13, DI
+	RET
+
+words: // of more than 16 bytes: X3 and X4 have the first and the last 16
+	MOVOU (BX), X3
+	MOVOU -16(BX)(CX*1), X4
+	MOVQ  8(BX), DX
+	XORQ  R8, AX
+	XORQ  (core_scheme+scheme_hash+hasher_seed+8)(SI), DX
+	MULQ  DX
+	XORQ  DX, AX
+	MOVQ  -16(BX)(CX*1), BX
+	MOVQ  R12, CX
+	JMP   hash
+
+halves:
+	MOVOU (DX), X1
+	MOVOU -16(DX)(R10*1), X5
+	PCMPEQB X3, X1
+	PCMPEQB X4, X5
+	PAND  X5, X1
+	PMOVMSKB X1, DX
+	CMPL  DX, $0xFFFF
+	JNE   unlike
+	MOVQ  R13, DI
+	RET
+
+long: // the block may begin with the lengths
+	CMPQ  R9, core_keyLimit(SI)
+	JNE   unlike
+	CMPQ  (DX), R10
+	JNE   unlike
+	ADDQ  $(2*const_lengthBytes), DX
+	JMP   key
+
+unlike: // another key with the hash: restores R10, DX and R9
+	SHLQ  $4, BX // textSlotBytes
+	LEAQ  -(const_textSlotBytes/2)(AX), R10
+	SUBQ  BX, R10
+	MOVQ  CX, AX
+	MOVBLZX core_shift(SI), CX
+	MOVQ  R13, DX
+	SHRQ  CX, DX
+	MOVQ  core_dir(SI), R9
+	MOVL  (R9)(DX*8), DX
+	ANDL  $const_refMask, DX
+	LEAQ  ·classes(SB), R9
+	MOVL  class_groups(R9)(DX*8), R9
+	MOVQ  AX, CX
+	MOVQ  AX, DX
+	SUBQ  DI, DX
+	SHRQ  $4, DX // groupSlots
+another: // another slot of the group
+	LEAL  -1(R11), BX
+	ANDL  BX, R11
+	JNE   candidate
+	MOVQ  R13, BX
+	TAG
+	PASSED
+	JCC   nowhere
+far: // the next group, unless that is the home
+	INCQ  DX
+	ADDQ  $16, CX // groupSlots
+	ADDQ  $(16*const_textSlotBytes), R10
+	CMPQ  DX, R9
+	JNE   inside
+	MOVQ  R9, AX
+	SHLQ  $8, AX // 16*textSlotBytes
+	SUBQ  AX, R10
+	MOVQ  DI, CX
+	XORL  DX, DX
+inside:
+	ATHOME
+	JEQ   nowhere
+	MATCH
+	JNE   candidate
+	PASSED
+	JCS   far
+nowhere: // returns the tags of the home
+	NOKEY
 	RET
 
 // func(c *core, h uint64) byte
@@ -231,7 +402,8 @@ TEXT ahead<>(SB), NOSPLIT, $0-0
 	BTL     BX, R11 \
 	JCS     writer \
 	CMPQ    SI, (R13) /* R5 */ \
-	JNE     writer
+	JNE     writer \
+	XORL    BX, BX // no version: see pointer
 
 // func(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64)
 TEXT peek<>(SB), NOSPLIT, $0-0
@@ -249,6 +421,7 @@ none:
 	RET
 writer:
 	MOVL $const_further, AX
+	XORL BX, BX
 	RET
 
 // func(m *sharedTables, k uint64) (key uintptr, version *uint64, seen, h uint64)
@@ -280,6 +453,7 @@ none:
 	RET
 writer:
 	MOVL $const_further, AX
+	XORL BX, BX
 	MOVQ X3, DI
 	RET
 

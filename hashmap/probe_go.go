@@ -6,6 +6,10 @@ func probe(c *core, h uint64) (key, slot, tags uintptr) { return probeInGo(c, h)
 
 func probeWord(c *core, k uint64) (key, slot, tags uintptr, h uint64) { return wordInGo(c, k) }
 
+func probeText(c *core, s string) (key, slot, tags uintptr, h uint64) {
+	return textInGo(c, s)
+}
+
 func loadAhead(c *core, h uint64) byte { return aheadInGo(c, h) }
 
 func peek(m *sharedTables, h uint64) (key uintptr, version *uint64, seen uint64) {

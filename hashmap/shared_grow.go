@@ -7,8 +7,8 @@
 //
 // While there are fewer than four tables for each processor, tables of earlyClass split too.
 //
-// So a Put copies at most one table, of up to 16 KiB. All memory is allocated first; an error
-// leaves the map unchanged.
+// A Put copies at most one table at a time, of up to 16 KiB. All memory is allocated first, so an
+// error leaves the map unchanged.
 //
 // If hashes agree in many bits, splits would not help and the directory would double forever. So if
 // the directory would have sparseEntries for each table, the table grows beyond the limit.

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/seam"
+	"github.com/freehold-go/freehold/internal/test/collect"
 )
 
 var readPoints = map[string]seam.Point{
@@ -101,6 +103,26 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 				m.checkAll()
 			})
 		}
+	}
+}
+
+// TestSharedSearchOfAReusedTable: in a search beyond the probe, the key's table is replaced, and used
+// again for other keys. The search is then not sure that the map does not have the key.
+func TestSharedSearchOfAReusedTable(t *testing.T) {
+	for _, point := range []string{"entry", "tags"} {
+		m := NewShared[wide, wide](alloctest.New(t), nil)
+		k, came := wideOf(1), false
+		succeed(m.Put(k, wideOf(1)))
+		m.seam.Once(readPoints[point], 1, func() {
+			came = true
+			for _, other := range append(sharedKeys(m, 1000, groupSlots, k, false), sharedKeys(m, 5000, 40, k, true)...) {
+				succeed(m.Put(other, wideOf(2)))
+			}
+		})
+		if s, sure := m.seek(hashOf(&m.hash, &k), &k); !came || sure && s.slot == nil {
+			t.Errorf("after %s: the search has missed the key (came there: %t)", point, came)
+		}
+		m.Close()
 	}
 }
 
@@ -364,5 +386,43 @@ func TestSharedVersionIsOddInAValue(t *testing.T) {
 	}
 	if after := version(); after <= before || after&1 != 0 {
 		t.Errorf("the version is %d after a Put, and was %d", after, before)
+	}
+}
+
+// TestSharedCollectBetweenSteps: a call that is the last use of its map keeps it until its last
+// step.
+func TestSharedCollectBetweenSteps(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testSharedCollectBetweenSteps(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testSharedCollectBetweenSteps(t, largeOf) })
+}
+
+func testSharedCollectBetweenSteps[V words](t *testing.T, valueOf func(n uint64) V) {
+	for name, call := range map[string]func(m *Shared[uint64, V]){
+		"Get":        func(m *Shared[uint64, V]) { m.Get(1) },
+		"Get absent": func(m *Shared[uint64, V]) { m.Get(100) },
+		"View":       func(m *Shared[uint64, V]) { m.View(1, func(V) {}) },
+		"Put":        func(m *Shared[uint64, V]) { succeed(m.Put(1, valueOf(2))) },
+		"Put new":    func(m *Shared[uint64, V]) { succeed(m.Put(100, valueOf(2))) },
+		"Update":     func(m *Shared[uint64, V]) { succeed(m.Update(1, func(*V, bool) {})) },
+		"Delete":     func(m *Shared[uint64, V]) { m.Delete(1) },
+		"Grow":       func(m *Shared[uint64, V]) { succeed(m.Grow(1000)) },
+		"All":        func(m *Shared[uint64, V]) { m.All()(func(uint64, V) bool { return true }) },
+		"Clear":      func(m *Shared[uint64, V]) { m.Clear() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			heap := freehold.NewHeap(nil)
+			defer heap.Close()
+			m := NewShared[uint64, V](heap, collects)
+			for k := range uint64(40) {
+				succeed(m.Put(k, valueOf(k)))
+			}
+			m.seam.Hook = func(p seam.Point) {
+				if collect.All(); heap.Stats().Collected > 0 {
+					t.Fatalf("the map is collected at step %d", p)
+				}
+			}
+			call(m)
+			collect.Await(t, heap, 1)
+		})
 	}
 }

@@ -22,4 +22,5 @@ const (
 	copied    // a table to its replacements, not published yet
 	published // one entry of the directory
 	deepened  // the directory; its predecessor is not marked yet
+	leaving   // a table, still locked
 )

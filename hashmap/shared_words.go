@@ -62,8 +62,8 @@ func storeWords(p unsafe.Pointer, b []byte) {
 }
 
 // copySlot copies the entry with a key at from, in a locked table. It copies references in one
-// piece on 32 bits too: a late reader of an earlier table at this address may follow one before it
-// fails R5.
+// piece on 32 bits too: a late reader of an earlier table at this address may read the text behind a
+// reference before R5 fails.
 func (m *sharedTables) copySlot(to, from unsafe.Pointer) {
 	to, from = m.valueIn(to), m.valueIn(from)
 	if m.direct {

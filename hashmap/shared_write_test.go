@@ -171,3 +171,16 @@ func TestSharedSplitOfNaNs(t *testing.T) {
 		m.Close()
 	}
 }
+
+// The key of the last Put is in the map: -0 replaces +0, as in a Map.
+func TestSharedPutReplacesZero(t *testing.T) {
+	m := NewShared[float64, int](alloctest.New(t), nil)
+	defer m.Close()
+	succeed(m.Put(0, 1))
+	succeed(m.Put(math.Copysign(0, -1), 2))
+	for k, v := range m.All() {
+		if !math.Signbit(k) || v != 2 {
+			t.Errorf("All has %v: %d", k, v)
+		}
+	}
+}

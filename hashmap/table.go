@@ -12,8 +12,10 @@
 // Invariants (check verifies them):
 //   - an entry is in its home or in a group after it, cyclically, and its overflow bit is set in
 //     each group that it passed
-//   - no other overflow bit is set, except for NaNs, which may be in any group since each hash of
-//     a NaN is random
+//   - no other overflow bit is set
+//
+// Each hash of a NaN is random. So a NaN may be in any group, and the overflow bits need not lead
+// to it.
 //
 // So removing an entry frees its slot at once, without a tombstone.
 
@@ -38,7 +40,7 @@ const (
 const headBytes = groupSlots + 1
 
 // classes have 1 to 8 groups, then eight classes for each doubling up to 128 groups, and then one.
-// A multiple of 15 groups of 16-byte entries takes a multiple of 4 KiB.
+// Each 15 groups of 16-byte entries take 4 KiB, with their heads.
 var classes = func() (all [refMask + 1]class) {
 	for i := range sharedClass {
 		n := uint32(i + 1)
@@ -194,8 +196,7 @@ func (t table) place(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
 func (t table) room(l *layout, h uint64, reach uintptr) (at spot, ok bool) {
 	i := t.home(h)
 	for range min(reach+1, t.groups()) {
-		lo, hi := tagWords(t.tags(i))
-		if free := full(lo, hi) ^ allSlots; free != 0 {
+		if free := t.full(i) ^ allSlots; free != 0 {
 			return t.at(l, i, pick(free, h)), true
 		}
 		i = t.after(i)
@@ -277,6 +278,7 @@ func (c *core) move(to table, from spot, h uint64) {
 		panic("freehold: hashmap: a table that grew is full") // it has room for all entries
 	}
 	c.copyEntry(at, from)
+	c.moved++
 }
 
 // copyEntry copies the key and the value of a slot to another.
@@ -285,7 +287,6 @@ func (c *core) copyEntry(to, from spot) {
 	if c.keys >= c.keyStep { // not in the same piece
 		copyBytes(to.key, from.key, c.keyStep)
 	}
-	c.moved++
 }
 
 // isNaN reports whether the key of a slot has a NaN: then its hash now differs from h, an earlier

@@ -2,6 +2,7 @@ package intern
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -122,5 +123,36 @@ func TestSegmentOfSeveralEntriesGrows(t *testing.T) {
 	}
 	if after := tb.directory[7]; before.depth != 1 || after.depth != 1 {
 		t.Errorf("a segment of depth %d is one of depth %d now", before.depth, after.depth)
+	}
+}
+
+// A free slot looks like one of the greatest hash. A search for that hash ends at the first free
+// slot, and reads nothing behind the segment.
+func TestGreatestHash(t *testing.T) {
+	const greatest = 1<<hashBits - 1
+	slots := []slot{0, 0, slotFor(greatest, 8), noSlot, noSlot, noSlot, noSlot, slotFor(greatest, 16)}
+	tb := table{directory: []entry{{slots: addrOfSlots(slots[headBytes/slotBytes:]), homes: 1}}}
+	if !tb.has(greatest, 8) || tb.has(greatest, 16) {
+		t.Errorf("the slot in the segment is found: %t, the one behind it: %t", tb.has(greatest, 8), tb.has(greatest, 16))
+	}
+	runtime.KeepAlive(slots)
+}
+
+// A long segment is split if it has several entries of the directory, or if the directory may double.
+func TestWhichSegmentsSplit(t *testing.T) {
+	const long = maxSegmentBytes / slotBytes
+	for _, tt := range []struct {
+		depth     uint32
+		used, all int
+		want      bool
+	}{
+		{3, 100, 1 << 20, false}, // short
+		{2, long, 0, true},
+		{3, long, 16*minPerEntry - 1, false}, {3, long, 16 * minPerEntry, true},
+	} {
+		tb := table{directory: make([]entry, 8), depth: 3, used: tt.all}
+		if got := tb.mustSplit(entry{depth: tt.depth}, tt.used); got != tt.want {
+			t.Errorf("%+v: %t", tt, got)
+		}
 	}
 }

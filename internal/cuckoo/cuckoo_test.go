@@ -104,7 +104,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestFull: two homes and three moves fill nearly all slots before one is refused.
+// TestFull: an Insert takes the emptier home, so that few displace slots. Two homes and three moves
+// fill nearly all slots before one is refused.
 func TestFull(t *testing.T) {
 	parent := alloctest.New(t)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -113,10 +114,44 @@ func TestFull(t *testing.T) {
 	if err := ix.AddChunk(parent); err != nil || !ix.Split() || ix.Split() {
 		t.Fatal("a chunk is split once: ", err)
 	}
+	all := int(ix.Buckets()) * Slots
 	for ix.Insert(r.Uint64() | 1) {
+		if n := ix.Moves() / 2; n > 0 && ix.Len() == all*6/10 {
+			t.Errorf("%d of %d slots are used, and %d Inserts displaced others", ix.Len(), all, n)
+		}
 	}
-	if all := int(ix.Buckets()) * Slots; ix.Len()*100 < all*95 {
+	if ix.Len()*100 < all*95 {
 		t.Errorf("%d of %d slots are used when one is refused", ix.Len(), all)
+	}
+	ix.Close(parent)
+}
+
+// TestClear: Clear empties slots and notes. Shrink removes no more buckets than it may.
+func TestClear(t *testing.T) {
+	parent := alloctest.New(t)
+	var ix Index
+	ix.Init(chunkBytes, new(pin.Holders), new(seam.Seam))
+	for ix.Chunks() < 3 {
+		if err := ix.AddChunk(parent); err != nil {
+			t.Fatal(err)
+		}
+		for ix.Split() {
+		}
+	}
+	for i := range ix.Buckets() {
+		ix.Bucket(i).Note = 1
+		ix.Insert(uint64(i)<<tagShift | 1)
+	}
+	ix.Clear()
+	for i := range ix.Buckets() {
+		if b := ix.Bucket(i); b.Note != 0 || b.room() < Slots {
+			t.Errorf("bucket %d has a note of %d and %d empty slots", i, b.Note, b.room())
+		}
+	}
+	ix.Check()
+	before := ix.Buckets()
+	if ix.Shrink(3, nil); ix.Buckets() != before-3 {
+		t.Errorf("%d buckets are removed, want 3", before-ix.Buckets())
 	}
 	ix.Close(parent)
 }
