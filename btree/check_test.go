@@ -2,6 +2,7 @@ package btree
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -9,7 +10,7 @@ import (
 
 // check panics unless
 //   - all leaves are on one level, and nodes are as full as they must be,
-//   - keys ascend, and a key between two children is the least below the second one,
+//   - keys ascend, and a key between two children is the least below the second one, with its string,
 //   - the list of leaves has them all, in both directions,
 //   - the counts are right, also those of entries below each node with Options.Ranks.
 func (m *Map[K, V]) check() {
@@ -48,10 +49,10 @@ func (c *checker[K, V]) below(n *node, level int, last bool) {
 	if last {
 		least = 1
 	}
-	if n.count < least || n.count > l.slots {
-		m.broken("a node on level %d of %d has %d keys, want %d to %d", level, m.height, n.count, least, l.slots)
+	if n.count() < least || n.count() > l.slots {
+		m.broken("a node on level %d of %d has %d keys, want %d to %d", level, m.height, n.count(), least, l.slots)
 	}
-	for i := 1; i < n.count; i++ {
+	for i := 1; i < n.count(); i++ {
 		if m.compare(*m.keySlot(l, n, i-1), *m.keySlot(l, n, i)) >= 0 {
 			m.broken("keys %d and %d of a node on level %d do not ascend", i-1, i, level)
 		}
@@ -61,9 +62,9 @@ func (c *checker[K, V]) below(n *node, level int, last bool) {
 		return
 	}
 	c.inner++
-	for i := range n.count + 1 {
+	for i := range n.count() + 1 {
 		child, before := m.child(n, i), c.length
-		c.below(child, level-1, last && i == n.count)
+		c.below(child, level-1, last && i == n.count())
 		if size := c.length - before; m.ranks && *l.size(n, i) != size {
 			m.broken("child %d of a node on level %d has %d entries, and counts %d", i, level, size, *l.size(n, i))
 		}
@@ -76,18 +77,23 @@ func (c *checker[K, V]) below(n *node, level int, last bool) {
 		if m.compare(*m.keySlot(l, n, i-1), m.key(child, 0)) != 0 {
 			m.broken("key %d of a node on level %d is not the least below child %d", i-1, level, i)
 		}
+		if m.texts && dataOf(textsOf(l, n)[i-1]) != dataOf(textsOf(&m.leaf, child)[0]) {
+			m.broken("key %d of a node on level %d is not the string of the leaf", i-1, level)
+		}
 	}
 }
+
+func dataOf(t text) *byte { return unsafe.StringData(t.string.Get()) }
 
 // leaf checks what the leaf n has, and that it follows the one before.
 func (c *checker[K, V]) leaf(n *node) {
 	m := c.m
 	c.leaves++
-	c.length += n.count
+	c.length += n.count()
 	if !m.cloned && n.prev.pointer() != c.before || !m.cloned && c.before != nil && c.before.next.pointer() != n {
 		m.broken("a leaf and the one before it are not linked")
 	}
-	if c.before != nil && m.compare(m.key(c.before, c.before.count-1), m.key(n, 0)) >= 0 {
+	if c.before != nil && m.compare(m.key(c.before, c.before.count()-1), m.key(n, 0)) >= 0 {
 		m.broken("the keys of a leaf and the one before it do not ascend")
 	}
 	c.before = n

@@ -4,14 +4,14 @@
 //	            \       /
 //	     node: refs 1      its children: refs 0
 //
-// refs of a node is the number of references to it beyond the first, from roots and from inner
-// nodes. A node belongs to one map alone if it and all nodes above it have refs 0. So a call that
-// changes a map goes down the path to the leaf first, and replaces each shared node by a copy. Only
-// refs of a shared node changes, atomically, so goroutines may use clones at once.
+// refs of a node counts the references to it, from roots and from inner nodes, beyond the first. A
+// node belongs to one map alone if it and all nodes above it have refs 0. So a change first replaces
+// each shared node on the path to its leaf by a copy. Nothing in a shared node changes but refs,
+// atomically, so goroutines may use clones at once.
 //
-// The leaves of a cloned map are not linked, because their neighbours may differ from map to map.
+// The leaves of a cloned map are not linked, because a leaf may have other neighbours in each map.
 //
-// A string key is owned by one leaf, and a copy of a leaf copies its strings. The separator between
+// Each string key belongs to one leaf, and a copy of a leaf copies its strings. The separator between
 // two leaves refers to the first string of the right leaf, so it changes when that leaf is copied.
 
 package btree
@@ -70,7 +70,7 @@ func (m *Map[K, V]) ownPlace(k K) (n *node, i int, found bool, err error) {
 	var p path
 	m.trace(&p, k)
 	n, i = p[0].n, p[0].i
-	if i == n.count || m.compare(m.key(n, i), k) != 0 { // only if compare contradicts itself
+	if i == n.count() || m.compare(m.key(n, i), k) != 0 { // only if compare contradicts itself
 		return n, i, false, nil
 	}
 	err = m.own(&p)
@@ -88,9 +88,9 @@ func (m *Map[K, V]) own(p *path) error {
 }
 
 // ownToDelete is own before n entries of the leaf of p are deleted. It also replaces the neighbours
-// that join may change. If there is no memory for the neighbour of a level's last node, and that
-// node does not become empty, it stops without an error: the last node of a level may have few
-// entries, so join leaves it as it is.
+// that join may change. The last node of a level may have few entries. So if there is no memory for
+// its neighbour, and it does not become empty, ownToDelete stops without an error, and join leaves
+// the two as they are.
 func (m *Map[K, V]) ownToDelete(p *path, n int) error {
 	if !m.cloned {
 		return nil
@@ -98,21 +98,21 @@ func (m *Map[K, V]) ownToDelete(p *path, n int) error {
 	if err := m.own(p); err != nil {
 		return err
 	}
-	left := p[0].n.count - n
+	left := p[0].n.count() - n
 	for level := 0; level < m.height-1 && left < m.layoutOf(level).least; level++ {
-		beside := *p
-		parent := &beside[level+1]
+		sibling := *p
+		parent := &sibling[level+1]
 		if parent.i--; parent.i < 0 {
 			parent.i = 1
 		}
-		beside[level].n = m.child(parent.n, parent.i)
-		if err := m.unshare(&beside, level); err != nil {
+		sibling[level].n = m.child(parent.n, parent.i)
+		if err := m.unshare(&sibling, level); err != nil {
 			if left > 0 && m.isLast(p, level) {
 				return nil
 			}
 			return err
 		}
-		left = parent.n.count - 1
+		left = parent.n.count() - 1
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (m *Map[K, V]) unshare(p *path, level int) error {
 	}
 	p[level].n = fresh
 	if level == 0 && m.texts {
-		m.raise(p, fresh)
+		m.setSeparator(p, fresh)
 	}
 	m.count(level, -1)
 	m.drop(n, level)
@@ -160,21 +160,21 @@ func (m *Map[K, V]) copied(n *node, level int) (*node, error) {
 	l := m.layoutOf(level)
 	if level == 0 && m.texts {
 		for _, t := range textsOf(l, n) {
-			fresh.count++
-			if textsOf(l, fresh)[fresh.count-1], err = m.ownText(t.string.Get()); err != nil {
-				fresh.count--
-				m.freeTexts(fresh, 0, fresh.count)
+			fresh.entries++
+			if textsOf(l, fresh)[fresh.count()-1], err = m.ownText(t.string.Get()); err != nil {
+				fresh.entries--
+				m.freeTexts(fresh, 0, fresh.count())
 				m.freeNode(fresh, level)
 				return nil, err
 			}
 		}
 	} else {
-		l.copyKeys(fresh, 0, n, 0, n.count)
+		l.copyKeys(fresh, 0, n, 0, n.count())
 	}
-	fresh.count = n.count
-	l.copyValues(fresh, 0, n, 0, n.count+l.extra)
+	fresh.setCount(n.count())
+	l.copyValues(fresh, 0, n, 0, n.count()+l.extra)
 	if level > 0 {
-		for i := range n.count + 1 {
+		for i := range n.count() + 1 {
 			atomic.AddUint32(&m.child(n, i).refs, 1)
 		}
 	}
@@ -189,22 +189,22 @@ func (m *Map[K, V]) drop(n *node, level int) {
 		return
 	}
 	if level > 0 {
-		for i := range n.count + 1 {
+		for i := range n.count() + 1 {
 			m.drop(m.child(n, i), level-1)
 		}
 	} else if m.texts {
-		m.freeTexts(n, 0, n.count)
+		m.freeTexts(n, 0, n.count())
 	}
 	m.base.Parent.Free(m.layoutOf(level).block(n))
 }
 
-// next returns the leaf after n, or nil. *p is nil in the first call of an iteration; then it has
-// the path that the previous call set.
+// next returns the leaf after n, or nil. *p is nil in the first call of an iteration. In later calls
+// it is the path that the previous call set.
 func (m *Map[K, V]) next(n *node, p **path) *node {
 	if !m.cloned {
 		return n.next.pointer()
 	}
-	return m.beside(n, n.count-1, p, m.forward)
+	return m.neighbour(n, n.count()-1, p, m.forward)
 }
 
 // prev is next in the other direction.
@@ -212,11 +212,11 @@ func (m *Map[K, V]) prev(n *node, p **path) *node {
 	if !m.cloned {
 		return n.prev.pointer()
 	}
-	return m.beside(n, 0, p, m.backward)
+	return m.neighbour(n, 0, p, m.backward)
 }
 
-// beside returns the leaf to which move leads from entry i of n, or nil.
-func (m *Map[K, V]) beside(n *node, i int, p **path, move func(*path) bool) *node {
+// neighbour returns the leaf to which move leads from entry i of n, or nil.
+func (m *Map[K, V]) neighbour(n *node, i int, p **path, move func(*path) bool) *node {
 	if *p == nil {
 		*p = new(path)
 		m.trace(*p, m.key(n, i))

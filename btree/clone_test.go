@@ -69,16 +69,22 @@ func clonesAtOnce[K cmp.Ordered](t *testing.T, key func(int) K) {
 	first.Close()
 }
 
+// twoLeaves returns a map of two leaves with the keys from 0 on. The faucet has its memory.
+func twoLeaves(t *testing.T) (*faucet, *Map[uint64, [600]byte]) {
+	f := &faucet{alloctest.New(t), -1}
+	m := New[uint64, [600]byte](f, nil)
+	for i := range uint64(m.leaf.slots + 1) {
+		_ = m.Put(i, [600]byte{})
+	}
+	return f, m
+}
+
 // Without memory for a copy of its neighbour, the last leaf stays with few entries. If a deletion
 // leaves it without entries, the call panics and changes nothing.
 func TestCloneDeletesWithoutMemory(t *testing.T) {
-	f := &faucet{alloctest.New(t), -1}
-	m := New[uint64, [600]byte](f, nil)
+	f, m := twoLeaves(t)
 	defer m.Close()
-	n := uint64(m.leaf.slots + 1)
-	for i := range n {
-		_ = m.Put(i, [600]byte{})
-	}
+	n := uint64(m.Len())
 	c := m.Clone()
 	defer c.Close()
 	f.left = 2 // the root and the last leaf, which has two entries
@@ -111,6 +117,86 @@ func TestCloneDeletesWithoutMemory(t *testing.T) {
 	}
 	c.check()
 	m.check()
+}
+
+// Any other leaf must not have too few entries. So without memory for a copy of its neighbour, a
+// deletion panics and changes nothing.
+func TestCloneDeletesInTheFirstLeafWithoutMemory(t *testing.T) {
+	f, m := twoLeaves(t)
+	defer m.Close()
+	n := uint64(m.Len())
+	m.DeleteRange(0, n-2-uint64(m.leaf.least)) // the last leaf has two entries
+	c := m.Clone()
+	defer c.Close()
+	f.left = 2 // the root and the first leaf
+	mustPanic(t, "freehold: btree.Map.Delete: freehold: out of memory", func() { c.Delete(n - 3) })
+	if c.check(); c.Len() != m.leaf.least+2 || c.Stats().Leaves != 2 {
+		t.Errorf("%d entries in %d leaves", c.Len(), c.Stats().Leaves)
+	}
+}
+
+// DeleteFunc joins a leaf with a neighbour that is shared with a clone.
+func TestCloneDeletesByFunction(t *testing.T) {
+	m := New[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	for i := range 3 * m.leaf.slots {
+		_ = m.Put(i, i)
+	}
+	c := m.Clone()
+	defer c.Close()
+	most := m.leaf.slots - 1 // of the first leaf
+	if n := c.DeleteFunc(func(k int, _ *int) bool { return k < most }); n != most || m.Len()-c.Len() != most {
+		t.Errorf("%d entries are deleted, want %d", n, most)
+	}
+	c.check()
+	m.check()
+}
+
+// Maps that share a root may be cloned at the same time.
+func TestMapsOfOneRootAreCloned(t *testing.T) {
+	m := New[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	_ = m.Put(1, 1)
+	c := m.Clone()
+	defer c.Close()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, shared := range []*Map[int, int]{m, c} {
+		all.Go(func() { shared.Clone().Close() })
+	}
+}
+
+// In a cloned map, a compare that contradicts itself between the search for a key and that for its
+// path neither leads to another entry, nor from leaf to leaf in a circle.
+func TestPathsOfWrongCompare(t *testing.T) {
+	left := -1 // calls of compare before it contradicts itself, unless negative
+	m := NewFunc[int, int](alloctest.New(t), func(a, b int) int {
+		if left == 0 {
+			return 1 // the path leads to the first leaf
+		}
+		left--
+		return cmp.Compare(a, b)
+	}, nil)
+	defer m.Close()
+	for i := range 3 * m.leaf.slots {
+		_ = m.Put(i, i)
+	}
+	defer m.Clone().Close()
+	second := m.leaf.slots
+	left = -1
+	m.Get(second)
+	left = -1 - left // the calls of its search
+	if v := m.At(second); v != nil {
+		t.Errorf("At of %d has the value %d", second, *v)
+	}
+	left = -1
+	before := second - 1
+	for k := range m.From(second) {
+		if left = 0; k <= before {
+			t.Fatalf("%d comes after %d", k, before)
+		}
+		before = k
+	}
 }
 
 // A clone takes no memory, and a change takes only that of its copies: one node on each level.
@@ -179,6 +265,31 @@ func TestCloneBeforeEachDelete(t *testing.T) {
 			c.Close()
 		}
 		m.Close()
+	}
+}
+
+// A leaf without values has more keys than an inner node, and is joined while it has more keys than
+// an inner node that is not. A deletion copies the neighbours on each level that join then changes.
+func TestCloneOfKeysWithoutValues(t *testing.T) {
+	m := New[uint64, struct{}](alloctest.New(t), nil)
+	defer m.Close()
+	const keys = 60_000
+	for i := range uint64(keys) {
+		if err := m.Put(i*0x9E3779B97F4A7C15, struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.leaf.least <= m.inner.least || m.height < 3 {
+		t.Fatalf("leaves of at least %d keys below nodes of %d; height %d", m.leaf.least, m.inner.least, m.height)
+	}
+	c := m.Clone()
+	defer c.Close()
+	for m.Len() > 0 {
+		k, _, _ := m.Min()
+		m.Delete(k)
+	}
+	if c.check(); c.Len() != keys {
+		t.Errorf("the clone has %d keys, want %d", c.Len(), keys)
 	}
 }
 

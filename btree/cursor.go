@@ -1,7 +1,7 @@
 // Cursor: a place in a map that moves in both directions.
 //
-// A cursor keeps its key beside the leaf and the index. If the map has changed since, it searches
-// for the key.
+// A cursor keeps its leaf and index, and its key. If the map has changed since, it searches for the
+// key.
 
 package btree
 
@@ -12,16 +12,16 @@ import "github.com/freehold-go/freehold/internal/arg"
 //
 //	for c, ok := m.Cursor(), c.Seek(lo); ok; ok = c.Next() {
 //
-// The map may change while it has cursors. A cursor then stays where its key is or was, so Next and
-// Prev go to the neighbours that the key has by then. A Cursor takes no memory off-heap, and need
-// not be closed. Each goroutine needs its own; its calls count as reads of the map. All of them but
-// Key panic after the map's Close.
+// The map may change while it has cursors. A cursor stays at its key, even if the entry is deleted:
+// Next and Prev go to the keys that are then its neighbours. A Cursor takes no memory off-heap, and
+// needs no Close. Each goroutine needs its own; its calls count as reads of the map. After the map's
+// Close all calls but Key panic.
 type Cursor[K, V any] struct {
 	m       *Map[K, V]
-	at      place[K]
+	at      savedKey[K]
 	n       *node  // nil unless the cursor is at a key
-	i       int    // of the entry in n
-	version uint64 // of the map, when n and i were right
+	i       int    // index of the entry in n
+	version uint64 // of the map, when n and i were set
 	behind  bool   // n is nil, and the cursor is behind the last key
 }
 
@@ -80,7 +80,7 @@ func (c *Cursor[K, V]) Prev() bool {
 	return false
 }
 
-// Key returns the cursor's key, also if its entry has been deleted. A string is valid until the
+// Key returns the cursor's key, even if its entry has been deleted. A string is valid until the
 // cursor moves. Key panics if the cursor is at no key.
 func (c *Cursor[K, V]) Key() K {
 	c.mustBeAtKey("Key")
@@ -99,9 +99,9 @@ func (c *Cursor[K, V]) Value() *V {
 	return c.m.value(c.n, c.i)
 }
 
-// up goes to entry i of n, or to the first of the next leaf if n has only i.
+// up goes to entry i of n, or to the first entry of the next leaf if n has only i entries.
 func (c *Cursor[K, V]) up(n *node, i int) bool {
-	if n != nil && i == n.count {
+	if n != nil && i == n.count() {
 		var p *path
 		n, i = c.m.next(n, &p), 0
 	}
@@ -113,7 +113,7 @@ func (c *Cursor[K, V]) down(n *node, i int) bool {
 	if n != nil && i == 0 {
 		var p *path
 		if n = c.m.prev(n, &p); n != nil {
-			i = n.count
+			i = n.count()
 		}
 	}
 	return c.set(n, i-1, false)

@@ -1,9 +1,9 @@
 // Delete: merging and rebalancing of B+ tree nodes.
 //
-// A node that is less than a third full is joined with a neighbour below the same parent. If
-// together they are at most three quarters of a node, they become one; otherwise they share their
-// entries equally. So several inserts or deletes pass before such a node splits or joins again.
-// Nothing here allocates, unless the map has clones.
+// A node that is less than a third full is joined with a neighbour below the same parent. If the two
+// fill at most three quarters of a node, they become one. Otherwise they share their entries equally.
+// So several inserts or deletes pass before a joined node splits or joins again. Nothing here
+// allocates, unless the map has clones.
 
 package btree
 
@@ -31,7 +31,7 @@ func (m *Map[K, V]) DeleteRange(lo, hi K) int {
 	for m.root != nil {
 		var p path
 		m.trace(&p, lo)
-		if p[0].i == p[0].n.count && !m.forward(&p) {
+		if p[0].i == p[0].n.count() && !m.forward(&p) {
 			break
 		}
 		n, i := p[0].n, p[0].i
@@ -39,7 +39,7 @@ func (m *Map[K, V]) DeleteRange(lo, hi K) int {
 		if j <= i {
 			break
 		}
-		last := j < n.count
+		last := j < n.count()
 		m.mustOwn("DeleteRange", m.remove(&p, j))
 		if last {
 			break
@@ -70,20 +70,20 @@ func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
 	for judged := 0; judged < before; {
 		var p path
 		m.trace(&p, k)
-		if p[0].i == p[0].n.count {
+		if p[0].i == p[0].n.count() {
 			break // only if compare contradicts itself
 		}
-		m.mustOwn("DeleteFunc", m.ownToDelete(&p, p[0].n.count-p[0].i))
+		m.mustOwn("DeleteFunc", m.ownToDelete(&p, p[0].n.count()-p[0].i))
 		n, i := p[0].n, p[0].i
 		var at *path
 		next := m.next(n, &at)
 		if next != nil {
 			k = m.key(next, 0)
 		}
-		judged += n.count - i
+		judged += n.count() - i
 		var doomed [maxSlots]bool
 		any := false
-		for j := i; j < n.count; j++ {
+		for j := i; j < n.count(); j++ {
 			doomed[j] = del(m.key(n, j), m.value(n, j))
 			any = any || doomed[j]
 		}
@@ -101,7 +101,7 @@ func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
 func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
 	n, l := p[0].n, &m.leaf
 	kept := 0
-	for i := range n.count {
+	for i := range n.count() {
 		switch {
 		case doomed[i] && m.texts:
 			m.disown(n, i, i+1)
@@ -114,17 +114,17 @@ func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
 			kept++
 		}
 	}
-	m.length -= n.count - kept
-	m.addToSizes(p, kept-n.count)
+	m.length -= n.count() - kept
+	m.addToSizes(p, kept-n.count())
 	m.version++
-	n.count = kept
-	m.shrunk(p)
+	n.setCount(kept)
+	m.rebalance(p)
 }
 
-// deleteAt deletes entry i of the leaf n. An error comes only if the map has clones; the entry is
-// then there.
+// deleteAt deletes entry i of the leaf n. It fails only if the map has clones, and then keeps the
+// entry.
 func (m *Map[K, V]) deleteAt(n *node, i int) error {
-	if !m.cloned && (!m.ranks && i > 0 && n.count > m.leaf.least || m.height == 1 && n.count > 1) {
+	if !m.cloned && (!m.ranks && i > 0 && n.count() > m.leaf.least || m.height == 1 && n.count() > 1) {
 		m.cut(n, i, i+1)
 		return nil
 	}
@@ -143,11 +143,11 @@ func (m *Map[K, V]) remove(p *path, j int) error {
 	}
 	m.addToSizes(p, p[0].i-j)
 	m.cut(p[0].n, p[0].i, j)
-	m.shrunk(p)
+	m.rebalance(p)
 	return nil
 }
 
-// cut deletes the entries of the leaf n from i up to j, without a change to its parents.
+// cut deletes the entries of the leaf n from i up to j. It does not change the nodes above.
 func (m *Map[K, V]) cut(n *node, i, j int) {
 	if m.texts {
 		m.disown(n, i, j)
@@ -157,22 +157,21 @@ func (m *Map[K, V]) cut(n *node, i, j int) {
 	m.version++
 }
 
-// shrunk restores the invariants of the nodes of p after entries of its leaf were
-// deleted.
-func (m *Map[K, V]) shrunk(p *path) {
+// rebalance restores the invariants of the nodes of p after entries of its leaf were deleted.
+func (m *Map[K, V]) rebalance(p *path) {
 	n := p[0].n
-	if n.count == 0 && m.height > 1 && p[1].i == 0 {
+	if n.count() == 0 && m.height > 1 && p[1].i == 0 {
 		n = m.child(p[1].n, 1) // join will move its entries to the leaf
 	}
-	if n.count > 0 {
-		m.raise(p, n)
+	if n.count() > 0 {
+		m.setSeparator(p, n)
 	}
-	for level := 0; level < m.height-1 && p[level].n.count < m.layoutOf(level).least; level++ {
+	for level := 0; level < m.height-1 && p[level].n.count() < m.layoutOf(level).least; level++ {
 		if !m.join(level, p[level+1]) {
 			break
 		}
 	}
-	for m.height > 1 && m.root.count == 0 {
+	for m.height > 1 && m.root.count() == 0 {
 		old := m.root
 		m.root = m.child(old, 0)
 		m.height--
@@ -184,9 +183,9 @@ func (m *Map[K, V]) shrunk(p *path) {
 	}
 }
 
-// raise copies the first key of the leaf n into the inner node that separates p's leaf from the
-// one before, if there is one.
-func (m *Map[K, V]) raise(p *path, n *node) {
+// setSeparator copies the first key of the leaf n into the inner node that separates p's leaf from
+// the one before, if there is one.
+func (m *Map[K, V]) setSeparator(p *path, n *node) {
 	for level := 1; level < m.height; level++ {
 		if i := p[level].i; i > 0 {
 			m.inner.copyKey(p[level].n, i-1, &m.leaf, n, 0)
@@ -226,8 +225,8 @@ func (m *Map[K, V]) join(level int, parent step) bool {
 // joinLeaves either moves all entries to left and unlinks right, or shares the entries equally. It
 // reports whether it moved all.
 func (l *layout) joinLeaves(left, right *node, linked bool) bool {
-	sum := left.count + right.count
-	one := sum <= l.merge || left.count == 0 || right.count == 0
+	sum := left.count() + right.count()
+	one := sum <= l.merge || left.count() == 0 || right.count() == 0
 	half := sum / 2
 	if one {
 		half = sum
@@ -238,37 +237,37 @@ func (l *layout) joinLeaves(left, right *node, linked bool) bool {
 			next.prev = left.address()
 		}
 	}
-	if n := half - left.count; n > 0 {
-		l.copyKeys(left, left.count, right, 0, n)
-		l.copyValues(left, left.count, right, 0, n)
+	if n := half - left.count(); n > 0 {
+		l.copyKeys(left, left.count(), right, 0, n)
+		l.copyValues(left, left.count(), right, 0, n)
 		l.shift(right, n, 0, 0)
 	} else {
 		l.shift(right, 0, -n, 0)
 		l.copyKeys(right, 0, left, half, -n)
 		l.copyValues(right, 0, left, half, -n)
 	}
-	left.count = half
+	left.setCount(half)
 	return one
 }
 
 // joinInner is joinLeaves for inner nodes. Key i of parent is the one between them.
 func (l *layout) joinInner(left, right, parent *node, i int) bool {
-	sum := left.count + right.count + 1
+	sum := left.count() + right.count() + 1
 	one := sum <= l.merge
 	half := (sum - 1) / 2
 	if one {
 		half = sum
 	}
 	// With each child that changes sides, a key goes up to parent and another comes down.
-	switch n := half - left.count; {
+	switch n := half - left.count(); {
 	case one:
-		l.copyKey(left, left.count, l, parent, i)
-		l.copyKeys(left, left.count+1, right, 0, right.count)
-		l.copyValues(left, left.count+1, right, 0, right.count+1)
+		l.copyKey(left, left.count(), l, parent, i)
+		l.copyKeys(left, left.count()+1, right, 0, right.count())
+		l.copyValues(left, left.count()+1, right, 0, right.count()+1)
 	case n > 0:
-		l.copyKey(left, left.count, l, parent, i)
-		l.copyKeys(left, left.count+1, right, 0, n-1)
-		l.copyValues(left, left.count+1, right, 0, n)
+		l.copyKey(left, left.count(), l, parent, i)
+		l.copyKeys(left, left.count()+1, right, 0, n-1)
+		l.copyValues(left, left.count()+1, right, 0, n)
 		l.copyKey(parent, i, l, right, n-1)
 		l.shift(right, n, 0, 0)
 	case n < 0:
@@ -279,6 +278,6 @@ func (l *layout) joinInner(left, right, parent *node, i int) bool {
 		l.copyValues(right, 0, left, half+1, n)
 		l.copyKey(parent, i, l, left, half)
 	}
-	left.count = half
+	left.setCount(half)
 	return one
 }

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// All returns an iterator over all entries, by ascending keys. The package comment tells the
-// effect of changes by the loop.
+// All returns an iterator over all entries, by ascending keys. The package comment says how changes
+// by the loop affect it.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("All")
@@ -19,8 +19,7 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// From returns an iterator over the entries with keys from lo on, by ascending keys.
-// Its first entry is the least that is not less than lo.
+// From returns an iterator over the entries with key >= lo, by ascending keys.
 func (m *Map[K, V]) From(lo K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("From")
@@ -52,8 +51,7 @@ func (m *Map[K, V]) Backward() iter.Seq2[K, V] {
 	}
 }
 
-// BackwardFrom returns an iterator over the entries with keys of at most hi, by
-// descending keys. Its first entry is the greatest that is not greater than hi.
+// BackwardFrom returns an iterator over the entries with key <= hi, by descending keys.
 func (m *Map[K, V]) BackwardFrom(hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("BackwardFrom")
@@ -87,7 +85,7 @@ func (m *Map[K, V]) seekBehind(k K) (n *node, i int) {
 // end returns the place behind the last key. n is nil if the map is empty.
 func (m *Map[K, V]) end() (n *node, i int) {
 	if n = m.last(); n != nil {
-		i = n.count
+		i = n.count()
 	}
 	return n, i
 }
@@ -96,7 +94,7 @@ func (m *Map[K, V]) end() (n *node, i int) {
 type outcome uint8
 
 const (
-	over    outcome = iota // it has yielded all entries
+	over    outcome = iota // the walk has yielded all entries
 	stopped                // the loop has ended
 	changed                // the loop has inserted or deleted an entry
 )
@@ -104,14 +102,14 @@ const (
 // ascend yields the entries from index i of the leaf n on. Unless hi is nil, it stops before the
 // key *hi.
 func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
-	var at place[K]
+	var at savedKey[K]
 	var p *path
 	for n != nil {
-		end := n.count
+		end := n.count()
 		if hi != nil {
 			end = max(m.lower(n, *hi), i)
 		}
-		last := end < n.count
+		last := end < n.count()
 		switch m.up(n, i, end, &at, yield) {
 		case stopped:
 			return
@@ -131,7 +129,7 @@ func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
 
 // up yields the entries of the leaf n from index i up to end. If the loop has changed the map, it
 // sets at and stops.
-func (m *Map[K, V]) up(n *node, i, end int, at *place[K], yield func(K, V) bool) outcome {
+func (m *Map[K, V]) up(n *node, i, end int, at *savedKey[K], yield func(K, V) bool) outcome {
 	version := m.version
 	values := valuesOf[V](&m.leaf, n)[i:end]
 	if m.texts {
@@ -162,7 +160,7 @@ func (m *Map[K, V]) up(n *node, i, end int, at *place[K], yield func(K, V) bool)
 
 // descend yields the entries before index i of the leaf n, the last one first.
 func (m *Map[K, V]) descend(n *node, i int, yield func(K, V) bool) {
-	var at place[K]
+	var at savedKey[K]
 	var p *path
 	for n != nil {
 		switch m.down(n, i, &at, yield) {
@@ -175,13 +173,13 @@ func (m *Map[K, V]) descend(n *node, i int, yield func(K, V) bool) {
 		}
 		if n = m.prev(n, &p); n != nil {
 			m.leaf.touch(n, m.linked(n.prev))
-			i = n.count
+			i = n.count()
 		}
 	}
 }
 
 // down is up in the other direction: it begins with the entry before index i.
-func (m *Map[K, V]) down(n *node, i int, at *place[K], yield func(K, V) bool) outcome {
+func (m *Map[K, V]) down(n *node, i int, at *savedKey[K], yield func(K, V) bool) outcome {
 	version := m.version
 	values := valuesOf[V](&m.leaf, n)
 	if m.texts {
@@ -211,17 +209,17 @@ func (m *Map[K, V]) down(n *node, i int, at *place[K], yield func(K, V) bool) ou
 	return over
 }
 
-// A place is the key at which the loop changed the map. A string key is copied before the yield,
-// since the loop may free the map's copy.
-type place[K any] struct {
+// A savedKey is a key at which a walk goes on after a change of the map. A string is copied, since
+// the change may free the map's copy.
+type savedKey[K any] struct {
 	k     K
 	bytes []byte
 }
 
 // keep copies k, a string.
-func (p *place[K]) keep(k K) { p.bytes = append(p.bytes[:0], stringOf(&k)...) }
+func (p *savedKey[K]) keep(k K) { p.bytes = append(p.bytes[:0], stringOf(&k)...) }
 
-func (p *place[K]) key() K {
+func (p *savedKey[K]) key() K {
 	if p.bytes != nil {
 		s := unsafe.String(unsafe.SliceData(p.bytes), len(p.bytes))
 		return *(*K)(unsafe.Pointer(&s))

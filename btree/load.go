@@ -17,9 +17,9 @@ var ErrUnsorted = errors.New("freehold: btree: keys do not ascend")
 // all keys of the map. It takes a fraction of the time of Put and fills the nodes. Use it to build
 // a map from sorted data.
 //
-// The error matches [ErrUnsorted] and tells the entry, counted from 0, or it matches
-// [freehold.ErrOutOfMemory]. On an error, or if entries panics, the map keeps the entries from
-// before the call. entries may read the map; a call in it that changes the map panics.
+// The error matches [ErrUnsorted] and gives the number of the entry, counted from 0, or it matches
+// [freehold.ErrOutOfMemory]. After an error, or if entries panics, the map is as before the call.
+// entries may read the map; a call in it that changes the map panics.
 func (m *Map[K, V]) Load(entries iter.Seq2[K, V]) (err error) {
 	m.mustBeWritable("Load")
 	if entries == nil {
@@ -37,7 +37,7 @@ func (m *Map[K, V]) Load(entries iter.Seq2[K, V]) (err error) {
 	for k, v := range entries {
 		i := 0
 		if n != nil {
-			i = n.count
+			i = n.count()
 			if c := m.compare(m.key(n, i-1), k); c >= 0 {
 				return fmt.Errorf("%w: entry %d of those to load has a key not greater than that before", ErrUnsorted, m.length-before)
 			}
@@ -57,10 +57,10 @@ func (m *Map[K, V]) truncate(length int) {
 		var p path
 		n := m.root
 		for level := m.height - 1; level > 0; level-- {
-			p[level] = step{n, n.count}
-			n = m.child(n, n.count)
+			p[level] = step{n, n.count()}
+			n = m.child(n, n.count())
 		}
-		p[0] = step{n, max(n.count-(m.length-length), 0)}
-		_ = m.remove(&p, n.count) // its nodes are the map's own
+		p[0] = step{n, max(n.count()-(m.length-length), 0)}
+		_ = m.remove(&p, n.count()) // its nodes are the map's own
 	}
 }

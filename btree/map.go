@@ -33,14 +33,14 @@ type Options struct {
 const maxBytes = 16 << 20
 
 // Map is an ordered map off-heap. [New] and [NewFunc] make one; calls of the zero Map panic,
-// except Len, Stats and Close. It must not be copied. The package comment tells which calls may
+// except Len, Stats and Close. It must not be copied. The package comment says which calls may
 // run at the same time.
 //
-// It is a B+ tree. A node is a block of about 2 KiB, or of eight entries if these are
-// larger. Nodes are at least a third full, except the last one of each level. Put of
-// ascending keys and [Map.Load] fill them all but one entry, and Put of keys in random
-// order two thirds on the average, so that an entry of two uint64 takes 16 to 24
-// bytes. The Map itself takes less than 300 bytes on the Go heap.
+// It is a B+ tree. A node is a block of about 2 KiB, or of eight entries if these are larger.
+// Nodes are at least a third full, except the last one of each level. Put of ascending keys and
+// [Map.Load] fill all but one entry of a node. Put of keys in random order fills two thirds on
+// average. So an entry of two uint64 takes 16 to 24 bytes. The Map itself takes less than 300 bytes
+// on the Go heap.
 //
 // A K or V may have any size up to 16 MiB, 0 too. An insertion moves the values beside it: keep
 // large values elsewhere, with a [freehold.Ptr] as V.
@@ -56,7 +56,7 @@ type Map[K, V any] struct {
 	keyAt       uintptr // offset of a K in its slot
 	texts       bool    // K is a string, and its slot is a text
 	ranks       bool    // Options.Ranks
-	cloned      bool    // there has been a Clone since the map was empty: nodes may be shared
+	cloned      bool    // Clone was called since the map was empty, so nodes may be shared
 	absent      *V      // the argument of Compute's function for an absent key, or nil
 
 	search  search[K, V]
@@ -247,7 +247,7 @@ func (m *Map[K, V]) Min() (k K, v V, ok bool) {
 func (m *Map[K, V]) Max() (k K, v V, ok bool) {
 	m.mustBeOpen("Max")
 	if n := m.last(); n != nil {
-		return m.key(n, n.count-1), *m.value(n, n.count-1), true
+		return m.key(n, n.count()-1), *m.value(n, n.count()-1), true
 	}
 	return k, v, false
 }
@@ -276,7 +276,7 @@ func (m *Map[K, V]) clear() {
 		m.counts, m.root, m.cloned = counts{}, nil, false
 	case m.texts:
 		for n := m.first(); n != nil; n = n.next.pointer() {
-			m.disown(n, 0, n.count)
+			m.disown(n, 0, n.count())
 		}
 	}
 	if m.root != nil {
@@ -286,8 +286,7 @@ func (m *Map[K, V]) clear() {
 	m.version++
 }
 
-// find is search.find for a call that changes the map. It returns nil and 0 if the map
-// is empty.
+// find is search.find for a call that changes the map. It returns nil and 0 if the map is empty.
 func (m *Map[K, V]) find(call string, k K) (*node, int, bool) {
 	m.mustBeWritable(call)
 	if m.root == nil {

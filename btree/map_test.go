@@ -363,6 +363,17 @@ func TestDeleteFuncEnds(t *testing.T) {
 	m.Close()
 }
 
+// A cursor reads no value of a map whose parent is closed.
+func TestCursorWithoutAParent(t *testing.T) {
+	heap := freehold.NewHeap(nil)
+	m := New[int, int](heap, nil)
+	_ = m.Put(1, 1)
+	c := m.Cursor()
+	c.First()
+	heap.Close()
+	mustPanic(t, "freehold: btree.Map.Cursor.Value: heap", func() { c.Value() })
+}
+
 // TestCompareWithoutAnOrder: nothing is lost, nothing is found beyond a node, and each call
 // returns.
 func TestCompareWithoutAnOrder(t *testing.T) {

@@ -31,7 +31,7 @@ func (m *Map[K, V]) newNode(level int) (*node, error) {
 		n = nodeOf(b)
 	}
 	m.count(level, 1)
-	n.count, n.refs = 0, 0
+	n.entries, n.refs = 0, 0
 	return n, nil
 }
 
@@ -44,7 +44,7 @@ func (m *Map[K, V]) freeNode(n *node, level int) {
 // spareBelow makes n, a node on the given level, and all nodes below it spare.
 func (m *Map[K, V]) spareBelow(n *node, level int) {
 	if level > 0 {
-		for i := range n.count + 1 {
+		for i := range n.count() + 1 {
 			m.spareBelow(m.child(n, i), level-1)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/prefetch"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 
 // A node is the header of a block. The header of an inner node ends before prev.
 type node struct {
-	count      int     // entries of a leaf, keys of an inner node
+	entries    uint32  // of a leaf, or the keys of an inner node: see count
 	refs       uint32  // references beyond the first: see clone.go
 	prev, next address // of a leaf, unless the map is cloned
 }
@@ -45,6 +46,9 @@ const (
 	leafHeader  = unsafe.Sizeof(node{})
 	innerHeader = unsafe.Offsetof(node{}.prev)
 )
+
+// With a header of one word, an inner node has 127 keys of 8 bytes, and not 126.
+const _ = -uint(innerHeader - 8)
 
 // A layout gives the offsets and sizes in leaves or in inner nodes.
 type layout struct {
@@ -68,7 +72,7 @@ func newLayout(header, keyBytes, keyAlign, valueBytes, valueAlign uintptr, extra
 	for {
 		l.place(header, keyAlign, valueAlign)
 		if ranks {
-			l.sizes = roundUp(uintptr(l.bytes), unsafe.Alignof(0))
+			l.sizes = vm.RoundUp(uintptr(l.bytes), unsafe.Alignof(0))
 			l.bytes = int(l.sizes + uintptr(l.slots+extra)*unsafe.Sizeof(0))
 		}
 		if l.bytes <= nodeBytes || l.slots == minSlots {
@@ -86,24 +90,27 @@ func newLayout(header, keyBytes, keyAlign, valueBytes, valueAlign uintptr, extra
 func (l *layout) place(header, keyAlign, valueAlign uintptr) {
 	l.bytes = int(header)
 	if l.keyBytes > 0 {
-		l.keys = roundUp(header, keyAlign)
+		l.keys = vm.RoundUp(header, keyAlign)
 		l.bytes = int(l.keys + uintptr(l.slots)*l.keyBytes)
 	}
 	if l.valueBytes > 0 {
-		l.values = roundUp(uintptr(l.bytes), valueAlign)
+		l.values = vm.RoundUp(uintptr(l.bytes), valueAlign)
 		l.bytes = int(l.values + uintptr(l.slots+l.extra)*l.valueBytes)
 	}
 	searched := header + uintptr(l.slots*2/3)*l.keyBytes
 	l.lines = int(min(searched, nodeBytes)+lineBytes-1) / lineBytes
 }
 
-func roundUp(n, align uintptr) uintptr { return (n + align - 1) &^ (align - 1) }
-
 // pointer returns the node at a, or nil for 0.
 func (a address) pointer() *node { return *(**node)(unsafe.Pointer(&a)) }
 
 // nodeOf returns the node in b, a block of at least the size of a node.
 func nodeOf(b []byte) *node { return (*node)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// count returns the number of entries of a leaf, or of keys of an inner node.
+func (n *node) count() int { return int(n.entries) }
+
+func (n *node) setCount(count int) { n.entries = uint32(count) }
 
 func (n *node) address() address { return address(uintptr(unsafe.Pointer(n))) }
 
@@ -120,32 +127,31 @@ func (l *layout) value(n *node, i int) unsafe.Pointer {
 }
 
 // keysOf returns the keys of n. K is not a string.
-func keysOf[K any](l *layout, n *node) []K { return unsafe.Slice((*K)(n.at(l.keys)), n.count) }
+func keysOf[K any](l *layout, n *node) []K { return unsafe.Slice((*K)(n.at(l.keys)), n.count()) }
 
 // valuesOf returns the values of the leaf n.
-func valuesOf[V any](l *layout, n *node) []V { return unsafe.Slice((*V)(n.at(l.values)), n.count) }
+func valuesOf[V any](l *layout, n *node) []V { return unsafe.Slice((*V)(n.at(l.values)), n.count()) }
 
 // child returns a pointer to the address of child i in n, an inner node.
 func (l *layout) child(n *node, i int) *address {
 	return (*address)(n.at(l.values + uintptr(i)*unsafe.Sizeof(address(0))))
 }
 
-// prefetch prefetches the cache lines that a search in n may read. So their misses overlap, and do
-// not follow each other as the comparisons do.
+// prefetch prefetches the cache lines that a search in n may read, so that their misses overlap.
 func (l *layout) prefetch(n *node) { prefetch.Lines(uintptr(unsafe.Pointer(n)), l.lines) }
 
-// touch prefetches the cache lines of the leaf n that hold entries, so that their misses overlap: a
-// loop over the entries would wait for one line after the other. It also touches next, the leaf
-// that follows.
+// touch loads a word of each cache line of the leaf n that holds entries, so that their misses
+// overlap: a loop over the entries would wait for one line after the other. It also loads a word of
+// next, the leaf that follows.
 func (l *layout) touch(n, next *node) {
 	if next != nil {
 		atomic.LoadUint32((*uint32)(next.at(0)))
 	}
-	keys := min(l.keys+uintptr(n.count)*l.keyBytes, nodeBytes)
+	keys := min(l.keys+uintptr(n.count())*l.keyBytes, nodeBytes)
 	for at := uintptr(lineBytes); at+4 <= keys; at += lineBytes {
 		atomic.LoadUint32((*uint32)(n.at(at)))
 	}
-	values := min(l.values+uintptr(n.count)*l.valueBytes, nodeBytes)
+	values := min(l.values+uintptr(n.count())*l.valueBytes, nodeBytes)
 	for at := l.values &^ 3; at+4 <= values; at += lineBytes {
 		atomic.LoadUint32((*uint32)(n.at(at)))
 	}
@@ -173,12 +179,12 @@ func (l *layout) copyValues(to *node, i int, from *node, j, n int) {
 	}
 }
 
-// shift moves the keys of n from key i on to the place of key j, which makes n longer or shorter.
-// It does the same to the values from value i+skip on.
+// shift moves the keys of n from key i on to index j, and the values from value i+skip on by as much.
+// So n has j-i more keys.
 func (l *layout) shift(n *node, i, j, skip int) {
-	l.copyKeys(n, j, n, i, n.count-i)
-	l.copyValues(n, j+skip, n, i+skip, n.count+l.extra-i-skip)
-	n.count += j - i
+	l.copyKeys(n, j, n, i, n.count()-i)
+	l.copyValues(n, j+skip, n, i+skip, n.count()+l.extra-i-skip)
+	n.setCount(n.count() + j - i)
 }
 
 // move copies size bytes, which may overlap.

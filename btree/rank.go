@@ -26,13 +26,13 @@ func (m *Map[K, V]) GetAt(index int) (k K, v V, ok bool) {
 	n := m.root
 	for level := m.height; level > 1; level-- {
 		i := 0
-		for i < n.count && index >= *m.inner.size(n, i) {
+		for i < n.count() && index >= *m.inner.size(n, i) {
 			index -= *m.inner.size(n, i)
 			i++
 		}
 		n = m.child(n, i)
 	}
-	if index >= n.count { // only if compare contradicts itself: see countNew
+	if index >= n.count() { // only if compare contradicts itself: see countNew
 		return k, v, false
 	}
 	return m.key(n, index), *m.value(n, index), true
@@ -52,7 +52,7 @@ func (m *Map[K, V]) Rank(k K) (index int, found bool) {
 		n = m.child(n, i)
 	}
 	i := m.lower(n, k)
-	return index + i, i < n.count && m.compare(m.key(n, i), k) == 0
+	return index + i, i < n.count() && m.compare(m.key(n, i), k) == 0
 }
 
 func (m *Map[K, V]) mustHaveRanks(call string) {
@@ -94,7 +94,7 @@ func (m *Map[K, V]) countNew(n *node, k K) {
 	isLast := !m.cloned && n.next == 0
 	at := m.root
 	for level := m.height - 1; level > 0; level-- {
-		i := at.count
+		i := at.count()
 		if !isLast {
 			i = m.search.upper(m, &m.inner, at, k)
 		}
@@ -109,9 +109,9 @@ func (m *Map[K, V]) countNew(n *node, k K) {
 func (m *Map[K, V]) setSize(n *node, i, level int) {
 	if m.ranks {
 		child := m.child(n, i)
-		size := child.count
+		size := child.count()
 		if level > 1 {
-			size = m.sum(child, child.count+1)
+			size = m.sum(child, child.count()+1)
 		}
 		*m.inner.size(n, i) = size
 	}

@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// A search is the functions that find keys of one kind. They are fields, since the code of Map does
-// not know the order of K.
+// A search has the functions that find keys of one kind: ordered keys, strings, or keys with a
+// compare function.
 type search[K, V any] struct {
 	// find returns the leaf and the index of k, or where to insert it. m is not empty.
 	find func(m *Map[K, V], k K) (n *node, i int, found bool)
@@ -34,11 +34,11 @@ func funcSearch[K, V any]() search[K, V] {
 func findOrdered[K cmp.Ordered, V any](m *Map[K, V], k K) (*node, int, bool) {
 	n := m.root
 	for level := m.height; level > 1; level-- {
-		n = m.child(n, upper(n.at(m.inner.keys), n.count, k))
+		n = m.child(n, upper(n.at(m.inner.keys), n.count(), k))
 	}
 	m.leaf.prefetch(n)
 	keys := n.at(m.leaf.keys)
-	i := upper(keys, n.count, k)
+	i := upper(keys, n.count(), k)
 	if i > 0 {
 		if last := *(*K)(unsafe.Add(keys, uintptr(i-1)*unsafe.Sizeof(k))); last == k || k != k {
 			return n, i - 1, true
@@ -48,7 +48,7 @@ func findOrdered[K cmp.Ordered, V any](m *Map[K, V], k K) (*node, int, bool) {
 }
 
 func upperOrdered[K cmp.Ordered, V any](m *Map[K, V], l *layout, n *node, k K) int {
-	return upper(n.at(l.keys), n.count, k)
+	return upper(n.at(l.keys), n.count(), k)
 }
 
 // upper returns the number of the n ascending keys that are at most k. A NaN is less than any other
@@ -144,7 +144,7 @@ func (m *Map[K, V]) first() *node {
 func (m *Map[K, V]) last() *node {
 	n := m.root
 	for level := m.height; level > 1; level-- {
-		n = m.child(n, n.count)
+		n = m.child(n, n.count())
 	}
 	return n
 }
@@ -158,8 +158,7 @@ type step struct {
 	i int
 }
 
-// trace sets p to the path to the leaf of k. Its index there is the place of k, or where k would be
-// inserted.
+// trace sets p to the path to the leaf of k. p[0].i is the index of k, or where to insert it.
 func (m *Map[K, V]) trace(p *path, k K) {
 	n := m.root
 	for level := m.height - 1; level > 0; level-- {
@@ -175,7 +174,7 @@ func (m *Map[K, V]) trace(p *path, k K) {
 // is none.
 func (m *Map[K, V]) forward(p *path) bool {
 	level := 1
-	for level < m.height && p[level].i == p[level].n.count {
+	for level < m.height && p[level].i == p[level].n.count() {
 		level++
 	}
 	if level >= m.height {
@@ -201,7 +200,7 @@ func (m *Map[K, V]) backward(p *path) bool {
 	for ; level > 0; level-- {
 		p[level-1] = step{n: m.child(p[level].n, p[level].i)}
 		if level > 1 {
-			p[level-1].i = p[level-1].n.count
+			p[level-1].i = p[level-1].n.count()
 		}
 	}
 	return true
@@ -210,7 +209,7 @@ func (m *Map[K, V]) backward(p *path) bool {
 // isLast reports whether the node of p on the given level is the last one of its level.
 func (m *Map[K, V]) isLast(p *path, level int) bool {
 	for level++; level < m.height; level++ {
-		if p[level].i < p[level].n.count {
+		if p[level].i < p[level].n.count() {
 			return false
 		}
 	}

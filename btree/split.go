@@ -1,9 +1,8 @@
 // Split: insertion, and splitting of full nodes.
 //
-// An insert into a full leaf splits the leaf in two, and also each full node above it, from the top
-// down. All new nodes are allocated before anything changes, so an error leaves the tree as it was.
-// If a key goes behind all others, the split is at the last entry, so ascending keys fill all
-// nodes.
+// An insert into a full leaf splits the leaf, and each full node above it, from the top down. All new
+// nodes are allocated before anything changes, so an error leaves the tree as it was. If the new key
+// is greater than all others, nodes split before their last entry, so ascending keys fill all nodes.
 
 package btree
 
@@ -19,8 +18,8 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 			return nil, 0, err
 		}
 	}
-	if n == nil || n.count == m.leaf.slots || m.cloned {
-		if n, i, err = m.room(n, k); err != nil {
+	if n == nil || n.count() == m.leaf.slots || m.cloned {
+		if n, i, err = m.makeRoom(n, k); err != nil {
 			if m.texts {
 				freehold.FreeString(m.base.Parent, t.string.Get())
 			}
@@ -42,9 +41,9 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 	return n, i, nil
 }
 
-// room makes room for k. Its leaf n is full, or may be shared, or is nil if the map is empty. It
-// returns the place for k.
-func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
+// makeRoom makes room for k and returns the place for it. n is the leaf of k, which is full or may be
+// shared, or nil if the map is empty.
+func (m *Map[K, V]) makeRoom(n *node, k K) (*node, int, error) {
 	if n == nil {
 		n, err := m.newNode(0)
 		if err == nil {
@@ -60,7 +59,7 @@ func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 			return nil, 0, err
 		}
 	}
-	if p[0].n.count == m.leaf.slots { // unless compare contradicts itself
+	if p[0].n.count() == m.leaf.slots { // unless compare contradicts itself
 		if err := m.split(&p); err != nil {
 			return nil, 0, err
 		}
@@ -68,12 +67,12 @@ func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 	return p[0].n, p[0].i, nil
 }
 
-// split splits the full leaf at the beginning of p, and the full nodes above it. p[0] is then the
-// same place between two keys, and the steps above it are undefined.
+// split splits the full leaf of p, and the full nodes directly above it. p[0] is then the same place
+// between two keys. The steps above it are undefined.
 func (m *Map[K, V]) split(p *path) error {
 	var fresh [maxHeight]*node
 	levels := 1 // number of levels that split
-	for levels < m.height && p[levels].n.count == m.inner.slots {
+	for levels < m.height && p[levels].n.count() == m.inner.slots {
 		levels++
 	}
 	needed := levels
@@ -99,7 +98,7 @@ func (m *Map[K, V]) split(p *path) error {
 		m.root = root
 		m.height++
 	}
-	atEnd := p[0].i == p[0].n.count && m.isLast(p, 0)
+	atEnd := p[0].i == p[0].n.count() && m.isLast(p, 0)
 	for level := levels - 1; level > 0; level-- {
 		m.splitInner(p, level, fresh[level], atEnd)
 	}
@@ -111,14 +110,14 @@ func (m *Map[K, V]) split(p *path) error {
 // room.
 func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
 	n, l := p[level].n, &m.inner
-	at := n.count / 2
+	at := n.count() / 2
 	if atEnd {
-		at = n.count - 1
+		at = n.count() - 1
 	}
-	l.copyKeys(right, 0, n, at+1, n.count-at-1)
-	l.copyValues(right, 0, n, at+1, n.count-at)
-	right.count = n.count - at - 1
-	n.count = at
+	l.copyKeys(right, 0, n, at+1, n.count()-at-1)
+	l.copyValues(right, 0, n, at+1, n.count()-at)
+	right.setCount(n.count() - at - 1)
+	n.setCount(at)
 	m.link(p[level+1], level+1, l, n, at, right)
 	if p[level].i > at {
 		p[level] = step{right, p[level].i - at - 1}
@@ -128,14 +127,14 @@ func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
 // splitLeaf moves the upper half of p's full leaf to right. The node above has room.
 func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 	n, l := p[0].n, &m.leaf
-	at := (n.count + 1) / 2
+	at := (n.count() + 1) / 2
 	if atEnd {
-		at = n.count - 1
+		at = n.count() - 1
 	}
-	l.copyKeys(right, 0, n, at, n.count-at)
-	l.copyValues(right, 0, n, at, n.count-at)
-	right.count = n.count - at
-	n.count = at
+	l.copyKeys(right, 0, n, at, n.count()-at)
+	l.copyValues(right, 0, n, at, n.count()-at)
+	right.setCount(n.count() - at)
+	n.setCount(at)
 	if !m.cloned {
 		right.prev, right.next = n.address(), n.next
 		if next := n.next.pointer(); next != nil {
@@ -149,8 +148,8 @@ func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 	}
 }
 
-// link inserts child into parent.n behind child parent.i. The key between them is a copy of key i
-// of n, which has layout l. parent.n is on the given level.
+// link inserts child into parent.n, which is on the given level, behind child parent.i. The key
+// between the two is a copy of key i of n, which has layout l.
 func (m *Map[K, V]) link(parent step, level int, l *layout, n *node, i int, child *node) {
 	m.inner.shift(parent.n, parent.i, parent.i+1, 1)
 	m.inner.copyKey(parent.n, parent.i, l, n, i)

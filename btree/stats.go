@@ -10,7 +10,7 @@ type Stats struct {
 	Leaves   int    // nodes with entries
 	Inner    int    // nodes above them
 	Height   int    // levels of nodes; Get reads one node a level
-	Reserved int    // bytes from the parent: nodes, also spare ones after Clear, and string keys. What clones share counts in each
+	Reserved int    // bytes from the parent: nodes, spare ones after Clear too, and string keys. Shared nodes count in each clone
 }
 
 // Stats returns the map's figures. It costs a few loads, and may be called after Close.

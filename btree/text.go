@@ -64,7 +64,7 @@ func upperTexts(texts []text, prefix uint64, s string) int {
 }
 
 // textsOf returns the keys of n, which has layout l and texts for keys.
-func textsOf(l *layout, n *node) []text { return unsafe.Slice((*text)(n.at(l.keys)), n.count) }
+func textsOf(l *layout, n *node) []text { return unsafe.Slice((*text)(n.at(l.keys)), n.count()) }
 
 // stringOf returns *k, whose type is a string type.
 func stringOf[K any](k *K) string { return *(*string)(unsafe.Pointer(k)) }
@@ -94,7 +94,7 @@ func (m *Map[K, V]) ownText(s string) (t text, err error) {
 	return text{prefixOf(s), freehold.StringOf(copied)}, nil
 }
 
-// disown frees the strings of the keys from i up to j of the leaf n, which are deleted.
+// disown frees the strings of keys i up to j of the leaf n, before these are deleted.
 func (m *Map[K, V]) disown(n *node, i, j int) {
 	for _, t := range textsOf(&m.leaf, n)[i:j] {
 		m.counts.textBytes -= t.string.Len()
