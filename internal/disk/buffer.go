@@ -2,9 +2,9 @@
 //
 //	free --open--> open --full--> sealed --written--> free
 //
-// Appenders reserve room under Store.mu and copy their records without a lock. Then they set the
-// bit of the record's first unit in ready. Readers read only records whose bit is set. So a reader
-// with an outdated place never reads a record that is being copied there.
+// A goroutine in Append reserves room under Store.mu, and copies its record without a lock. Then it
+// sets the bit of the record's first unit in ready. Readers read only records whose bit is set. So
+// a reader with an outdated place never reads a record that is being copied there.
 
 package disk
 
@@ -16,14 +16,14 @@ import (
 type buffer struct {
 	mem  []byte        // off-heap
 	seq  atomic.Uint64 // of the region in the buffer, or 0
-	pins sync.RWMutex  // shared by readers; exclusive to make the buffer free
+	pins sync.RWMutex  // held shared by readers, and exclusively to make the buffer free
 
 	used, count int             // bytes and number of records; guarded by Store.mu, fixed once sealed
-	filling     sync.WaitGroup  // appenders that copy
+	filling     sync.WaitGroup  // calls of Append that copy
 	ready       []atomic.Uint64 // a bit for each unit
 }
 
-// begin makes b, which is free, the buffer of an empty region.
+// begin makes b, a free buffer, the buffer of an empty region.
 func (b *buffer) begin(seq uint64) {
 	b.used, b.count = 0, 0
 	for i := range b.ready {
@@ -32,9 +32,9 @@ func (b *buffer) begin(seq uint64) {
 	b.seq.Store(seq)
 }
 
-// add reserves room for a record and adds it to the table. The caller holds Store.mu.
+// add reserves room for a record, and adds an entry to the table. The caller holds Store.mu.
 func (b *buffer) add(hash uint64, size int) (off int, ok bool) {
-	if b.used+size+(b.count+1)*entryBytes+footBytes > len(b.mem) {
+	if b.used+size+(b.count+1)*entryBytes+footerBytes > len(b.mem) {
 		return 0, false
 	}
 	entry{hash, b.used, size}.put(entryAt(b.mem, b.count))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/await"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
@@ -186,10 +187,10 @@ func TestFlips(t *testing.T) {
 	}
 	regions := map[uint64][]record{} // those that are written, by sequence number
 	for i := range next {
-		if sl, ok := x.at[x.hash(keyOf(i))]; ok && x.s.Life(sl.at) < x.s.opened.Load() {
+		if sl, ok := x.at[x.hash(keyOf(i))]; ok && x.s.Seq(sl.at) < x.s.opened.Load() {
 			from := int64(sl.at) * UnitBytes
 			to := from + int64(HeadBytes+len(keyOf(i))+len(valueOf(keyOf(i), 1, 300)))
-			regions[x.s.Life(sl.at)] = append(regions[x.s.Life(sl.at)], record{i, from, to})
+			regions[x.s.Seq(sl.at)] = append(regions[x.s.Seq(sl.at)], record{i, from, to})
 		}
 	}
 	if len(regions) < 3 {
@@ -201,7 +202,7 @@ func TestFlips(t *testing.T) {
 			continue
 		}
 		first := x.s.offset(x.s.index(seq))
-		table := first + testRegion - int64(footBytes+len(records)*entryBytes)
+		table := first + testRegion - int64(footerBytes+len(records)*entryBytes)
 		for off := first; off < first+testRegion; off++ {
 			write := func(b byte) { freehold.Must(x.s.file.WriteAt([]byte{b}, off)) }
 			write(file[off] ^ 1<<r.IntN(8))
@@ -269,7 +270,7 @@ func TestOverwrittenWhileRead(t *testing.T) {
 				return x.at[x.hash(key)].at
 			}
 			at := put(0)
-			life := x.s.Life(at)
+			seq := x.s.Seq(at)
 			put(1)
 			during = func() {
 				for version := uint64(2); put(version) != at; version++ {
@@ -277,20 +278,20 @@ func TestOverwrittenWhileRead(t *testing.T) {
 				put(1) // so that the region is written
 			}
 			v, m, err := x.s.Read(nil, at, Size(len(key), len(valueOf(key, 0, 3000))), key)
-			if during != nil || err != test.want || x.s.Life(at) == life {
+			if during != nil || err != test.want || x.s.Seq(at) == seq {
 				t.Fatalf("%v, want %v", err, test.want)
 			}
 			if err == nil && (m.Version != 0 || !bytes.Equal(v, valueOf(key, 0, 3000))) {
 				t.Error("a wrong value")
 			}
-			if st := x.s.Stats(); st.Damaged > 0 {
-				t.Errorf("%d damaged records", st.Damaged)
+			if st := x.s.Stats(); st.Damaged > 0 || (st.Overwritten == 1) != (err == ErrOverwritten) {
+				t.Errorf("%+v", st)
 			}
 		})
 	}
 }
 
-// Regions are emptied while no reader gets its bytes.
+// Regions are reclaimed although all reads of readers fail.
 func TestWriterPassesReaders(t *testing.T) {
 	o := small(t, 8)
 	o.wrap = func(s *Store) {
@@ -319,7 +320,7 @@ func TestBufferBytes(t *testing.T) {
 	}
 }
 
-// Append never waits for the disk: with all buffers full it drops records. What is in a buffer can
+// Append never waits for the disk: with all buffers full it drops records. A record in a buffer can
 // be read before it is written.
 func TestAppendNeverWaits(t *testing.T) {
 	written := make(chan struct{})
@@ -339,13 +340,99 @@ func TestAppendNeverWaits(t *testing.T) {
 	if hits, errs := x.check(t, n); hits != n || len(errs) > 0 || n < leastBuffers*testRegion/700 {
 		t.Errorf("%d hits of %d, errors %v", hits, n, errs)
 	}
-	if st := x.s.Stats(); st.Buffered != uint64(n) || st.NoBuffer != 1 || st.Appended != uint64(n) || st.WrittenBytes != 0 {
+	if st := x.s.Stats(); st.Reads != uint64(n) || st.Buffered != uint64(n) || st.NoBuffer != 1 || st.Appended != uint64(n) || st.WrittenBytes != 0 {
 		t.Errorf("%+v", st)
 	}
 	close(written)
 	x.settle()
 	if hits, _ := x.check(t, n); hits != n || !x.set(keyOf(n), nil, Meta{}) {
 		t.Errorf("%d hits of %d after the writes", hits, n)
+	}
+}
+
+// TestFullRegion: the last record of a region leaves room for the table. A record with a longer key
+// than a record can have is dropped.
+func TestFullRegion(t *testing.T) {
+	const last = testRegion - 8*7*UnitBytes - 9*entryBytes - footerBytes // after 8 records of 7 units
+	for size, want := range map[int]bool{last &^ (UnitBytes - 1): true, last&^(UnitBytes-1) + UnitBytes: false} {
+		b := &buffer{mem: make([]byte, testRegion)}
+		for range 8 {
+			b.add(0, 7*UnitBytes)
+		}
+		if _, ok := b.add(0, size); ok != want {
+			t.Errorf("a record of %d bytes fits: %t", size, ok)
+		}
+	}
+	o := small(t, 8)
+	o.region, o.MaxBytes = regionBytes, MinBytes+headerBytes
+	x, _ := open(t, o)
+	for n, want := range map[int]bool{maxKeyBytes: true, maxKeyBytes + 1: false} {
+		if _, ok := x.s.Append(&Record{Key: make([]byte, n)}); ok != want {
+			t.Errorf("a key of %d bytes fits: %t", n, ok)
+		}
+	}
+}
+
+// TestLargeTable: a table that is larger than the part of the region that is read first is read
+// whole. The footer is on another page than the first entry.
+func TestLargeTable(t *testing.T) {
+	const region, small1, large = 128 << 10, 1704, 23 * UnitBytes // they fill a region
+	o := small(t, 8)
+	o.region, o.MaxBytes = region, headerBytes+8*region
+	x, _ := open(t, o)
+	for n := 0; x.s.Stats().Reclaimed == 0; n++ {
+		var value []byte
+		if n%(small1+1) == small1 {
+			value = make([]byte, large-HeadBytes-20)
+		}
+		if !x.set(keyOf(n), value, Meta{}) {
+			t.Fatal("no room")
+		}
+		x.settle()
+	}
+	if st := x.s.Stats(); st.Lost > 0 || len(x.at)%(small1+1) > 1 {
+		t.Errorf("%d records stay, %+v", len(x.at), st)
+	}
+}
+
+// TestRoundedSize: a reader that knows only a bound of the size reads no further than the region.
+func TestRoundedSize(t *testing.T) {
+	x, _ := open(t, small(t, 8))
+	key := []byte("key")
+	for at := Place(0); x.s.index(x.s.Seq(at)) != 7 || x.s.Seq(at) == 0 || x.s.Seq(at) == x.s.opened.Load(); {
+		at = x.at[x.hash(key)].at
+		x.set(keyOf(0), make([]byte, 3000), Meta{})
+		x.settle()
+		if x.s.index(x.s.Seq(at)) != 7 {
+			x.set(key, make([]byte, 500), Meta{})
+		}
+	}
+	if _, _, err := x.s.Read(nil, x.at[x.hash(key)].at, testRegion, key); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAfterClose: Read and Append say that the store is closed, and the second Close is a no-op.
+// The first error that turns a store off is the one that Stats returns.
+func TestAfterClose(t *testing.T) {
+	x, _ := open(t, small(t, 8))
+	x.set(keyOf(0), nil, Meta{})
+	sl := x.at[x.hash(keyOf(0))]
+	if _, _, err := x.s.Read(nil, sl.at, sl.size, keyOf(1)); err != ErrOtherKey || x.s.Stats().OtherKey != 1 {
+		t.Errorf("%v of another key, %+v", err, x.s.Stats())
+	}
+	filetest.Must(t, x.s.Close(nil))
+	if _, _, err := x.s.Read(nil, sl.at, sl.size, keyOf(0)); err != ErrOff {
+		t.Errorf("Read returns %v", err)
+	}
+	if x.set(keyOf(0), nil, Meta{}) {
+		t.Error("Append takes a record")
+	}
+	filetest.Must(t, x.s.Close(func(io.Writer) error { return io.EOF }))
+	x.s.turnOff("read", syscall.EIO)
+	x.s.turnOff("write", syscall.ENOSPC)
+	if err := x.s.Stats().Off; !errors.Is(err, syscall.EIO) {
+		t.Errorf("it is off by %v", err)
 	}
 }
 
@@ -357,19 +444,19 @@ func TestOutdatedPlace(t *testing.T) {
 	x.set([]byte("first"), make([]byte, 100), Meta{})
 	x.set(key, make([]byte, 1000), Meta{})
 	x.mu.Lock()
-	sl, life := x.at[x.hash(key)], x.s.Life(x.at[x.hash(key)].at)
+	sl, seq := x.at[x.hash(key)], x.s.Seq(x.at[x.hash(key)].at)
 	x.mu.Unlock()
 	for n := range 43 { // each in a region of its own, where key is in its middle
 		x.set(key, valueOf(key, uint64(n), 3000), Meta{})
 		x.settle()
 	}
-	if _, _, err := x.s.Read(nil, sl.at, sl.size, key); err != ErrDamaged || x.isStill(x.hash(key), sl.at, life) {
+	if _, _, err := x.s.Read(nil, sl.at, sl.size, key); err != ErrDamaged || x.isStill(x.hash(key), sl.at, seq) {
 		t.Errorf("%v, want %v of a place that is outdated", err, ErrDamaged)
 	}
 }
 
-// A place of an older lap, whose region is being filled again, has no record before the new one is
-// complete, and then has that one. The buffer may become free while a reader waits for it.
+// A read at a place of an older lap, whose region is being filled again, finds no record before the
+// new one is complete. The buffer may become free while a reader waits for it.
 func TestReadOfABuffer(t *testing.T) {
 	o := small(t, 8)
 	x, _ := open(t, o)
@@ -387,7 +474,7 @@ func TestReadOfABuffer(t *testing.T) {
 	}
 	put(10)
 	second := put(10) // the second record of a region
-	for life := x.s.Life(second); x.s.Life(second) == life; {
+	for seq := x.s.Seq(second); x.s.Seq(second) == seq; {
 		put(3000)
 	}
 	// The buffer had a region with a record in this unit before.
@@ -469,8 +556,8 @@ func TestWriterWaits(t *testing.T) {
 	}
 }
 
-// Reclaiming writes again the records of the highest worth, in at most half of a region, and reads
-// no more than the table if nothing is worth it.
+// Reclaiming rewrites the records of the highest priority, in at most half of a region. It reads no
+// more than the table if there are none.
 func TestReclaim(t *testing.T) {
 	var read atomic.Int64
 	o := small(t, 8)
@@ -482,31 +569,31 @@ func TestReclaim(t *testing.T) {
 		}
 	}
 	x, _ := open(t, o)
-	worth := func(key int) int { return key % 5 } // 4 counts as 3, the highest
+	priority := func(key int) int { return key % 5 } // 4 counts as 3, the highest
 	for key := 0; x.s.Stats().Reclaimed == 0; key++ {
 		if !x.set(keyOf(key), valueOf(keyOf(key), 1, 1000), Meta{Version: 1}) {
 			t.Fatal("no room")
 		}
 		x.mu.Lock()
 		sl := x.at[x.hash(keyOf(key))]
-		sl.hits = worth(key)
+		sl.hits = priority(key)
 		x.at[x.hash(keyOf(key))] = sl
 		x.mu.Unlock()
 		x.settle()
 	}
 	st := x.s.Stats()
-	if st.AgainBytes == 0 || st.AgainBytes > 32<<10 || st.AgainBytes < 30<<10 {
-		t.Errorf("%d bytes were written again, want about 32 KiB", st.AgainBytes)
+	if st.RewrittenBytes == 0 || st.RewrittenBytes > 32<<10 || st.RewrittenBytes < 30<<10 {
+		t.Errorf("%d bytes were written again, want about 32 KiB", st.RewrittenBytes)
 	}
 	kept := [5]int{}
-	inRegion := int((64<<10 - footBytes) / (Size(5, len(valueOf(keyOf(0), 1, 1000))) + entryBytes))
+	inRegion := int((64<<10 - footerBytes) / (Size(5, len(valueOf(keyOf(0), 1, 1000))) + entryBytes))
 	for key := range inRegion {
 		if _, ok := x.at[x.hash(keyOf(key))]; ok {
-			kept[worth(key)]++
+			kept[priority(key)]++
 		}
 	}
 	if kept[0] != 0 || kept[1] != 0 || kept[2] == 0 || kept[2] >= inRegion/5 || kept[3] < inRegion/5 || kept[4] < inRegion/5 {
-		t.Errorf("records of a region that stay, by worth: %v", kept)
+		t.Errorf("records of a region that stay, by priority: %v", kept)
 	}
 	clear(x.at)
 	read.Store(0)
@@ -621,7 +708,7 @@ func TestDamagedHeader(t *testing.T) {
 			if want := !cut && at >= headerBytes; warm != want {
 				t.Errorf("byte %d, cut %t: warm %t", at, cut, warm)
 			}
-			if want := at < headerBytes && !(cut && at == 0); (log.Len() > 0) != want {
+			if want := at < headerBytes && !cut || cut && at > 0; (log.Len() > 0) != want {
 				t.Errorf("byte %d, cut %t: the log has %q", at, cut, log.String())
 			}
 			if got := freehold.Must(os.ReadFile(path)); len(got) != len(file) || !bytes.Equal(got[:headerBytes], file[:headerBytes]) {
@@ -663,6 +750,26 @@ func TestLockedForAWhile(t *testing.T) {
 	if waited != lockWait {
 		t.Errorf("Open waits for %v", waited)
 	}
+}
+
+// A panic of the parent or of Load leaves neither the file open nor memory in use.
+func TestPanickingOpen(t *testing.T) {
+	o := small(t, 16)
+	o.Owner = newIndex()
+	x, _ := open(t, o)
+	filetest.Must(t, x.s.Close(x.save))
+	closed := freehold.NewHeap(nil)
+	closed.Close()
+	for want, failing := range map[string]Options{
+		"freehold: Heap.Zeroed: ...": {Parent: closed},
+		"of Load":                    {Parent: o.Parent, Load: func(io.Reader) error { panic("of Load") }},
+	} {
+		p := o
+		p.Parent, p.Load = failing.Parent, failing.Load
+		panics.Want(t, want, func() { Open(p) })
+	}
+	o.sleep = func(time.Duration) { t.Error("the file is still locked") }
+	open(t, o)
 }
 
 // Without memory Open fails, and frees all that it took. A Read then uses the Go heap.

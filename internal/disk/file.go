@@ -52,8 +52,8 @@ func openFile(dir string, size int64, sleep func(time.Duration), logger *slog.Lo
 	return f, fresh, nil
 }
 
-// prepare locks f, checks its header, and gives it its size. It logs and replaces a header that is
-// damaged after its text.
+// prepare locks f, checks its header, and gives it its size. It replaces a header that is damaged
+// after its text. It logs why the store begins empty, unless the file is new.
 func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Logger) (fresh bool, err error) {
 	if err := lock(f, sleep); err != nil {
 		return false, err
@@ -70,10 +70,12 @@ func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Log
 	}
 	switch got = got[:n]; {
 	case bytes.Equal(got, header):
+		if fresh = info.Size() != size; fresh {
+			logEmpty(logger, f, errors.New("its file had another size"))
+		}
 	case bytes.HasPrefix(got, []byte(headerText)), bytes.HasPrefix(header, got): // a store's
-		if n > 0 && logger != nil {
-			logger.LogAttrs(context.Background(), slog.LevelWarn, "freehold: a disk tier with a damaged header begins empty",
-				slog.String("file", f.Name()))
+		if n > 0 {
+			logEmpty(logger, f, errors.New("its header is damaged"))
 		}
 		fresh = true
 		// Sync the header before the file grows: after a crash in between, a file without the
@@ -81,7 +83,7 @@ func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Log
 		if _, err := f.WriteAt(header, 0); err != nil {
 			return false, errors.Join(err, f.Truncate(0))
 		}
-		if err := errors.Join(vm.SyncFile(f), filelock.SyncEntry(f)); err != nil {
+		if err := errors.Join(vm.SyncFile(f), filelock.SyncEntry(f.Name())); err != nil {
 			return false, err
 		}
 	default:
@@ -94,7 +96,15 @@ func prepare(f *os.File, size int64, sleep func(time.Duration), logger *slog.Log
 	if err == nil {
 		err = vm.AllocateFile(f, headerBytes, size)
 	}
-	return fresh || info.Size() != size, err
+	return fresh, err
+}
+
+// logEmpty logs why a store begins empty although it had a file.
+func logEmpty(logger *slog.Logger, f *os.File, reason error) {
+	if logger != nil {
+		logger.LogAttrs(context.Background(), slog.LevelWarn, "freehold: the disk tier begins empty",
+			slog.String("file", f.Name()), slog.Any("reason", reason))
+	}
 }
 
 // lock locks f, and waits up to lockWait for another holder. A killed process may hold the lock for

@@ -1,8 +1,8 @@
-// Index: a second file, with the owner's index, from a clean stop until the next start.
+// Index: the file with the owner's index, from a clean stop until the next start.
 //
 //	| magic 8 | region bytes 8 | regions 8 | first 8 | opened 8 | clean 8 | owner's bytes | crc 4 |
 //
-// first, opened and clean are fields of Store. Open removes the file before the store writes to a
+// first, opened and clean are fields of Store. Open removes the file before the store writes a
 // region. So a killed process leaves no index, and the next store begins empty, with other sequence
 // numbers.
 
@@ -10,14 +10,12 @@ package disk
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
@@ -35,13 +33,13 @@ const (
 
 func (s *Store) indexPath() string { return s.file.Name() + ".index" }
 
-// saveIndex syncs the store's file and then writes the index file. On an error there is no index
-// file.
+// saveIndex syncs the store's file, and then writes the index file. After an error there is no index
+// file, unless only the sync of the directory has failed.
 func (s *Store) saveIndex(save func(io.Writer) error) error {
 	if err := vm.SyncFile(s.file); err != nil {
 		return err
 	}
-	f, err := atomicfile.Create(s.indexPath())
+	f, err := atomicfile.CreateRegular(s.indexPath())
 	if err != nil {
 		return err
 	}
@@ -65,25 +63,21 @@ func (s *Store) saveIndex(save func(io.Writer) error) error {
 	if _, err := buffered.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32())); err != nil {
 		return err
 	}
-	if err := errors.Join(buffered.Flush(), f.Sync()); err != nil {
+	if err := buffered.Flush(); err != nil {
 		return err
 	}
-	if err := f.Commit(); err != nil {
-		return err
-	}
-	return filelock.SyncEntry(s.file)
+	return f.CommitSynced()
 }
 
 // loadIndex loads the index of the last clean stop, if there is one, and removes its file. warm
-// reports whether load succeeded. If not, the log says why the store begins empty. Only a failure to
-// remove the file is an error.
+// reports whether load has succeeded. If not, loadIndex logs why the store begins empty. It returns
+// an error only if it cannot remove the file.
 func (s *Store) loadIndex(load func(io.Reader) error) (warm bool, err error) {
 	path := s.indexPath()
 	if load != nil {
 		err := s.readIndex(path, load)
-		if warm = err == nil; !warm && s.logger != nil {
-			s.logger.LogAttrs(context.Background(), slog.LevelWarn, "freehold: the disk tier begins empty",
-				slog.String("file", s.file.Name()), slog.Any("reason", err))
+		if warm = err == nil; !warm {
+			logEmpty(s.logger, s.file, err)
 		}
 	}
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +85,7 @@ func (s *Store) loadIndex(load func(io.Reader) error) (warm bool, err error) {
 	} else if err != nil {
 		return false, err
 	}
-	return warm, filelock.SyncEntry(s.file)
+	return warm, filelock.SyncEntry(path)
 }
 
 func (s *Store) readIndex(path string, load func(io.Reader) error) error {
@@ -99,8 +93,11 @@ func (s *Store) readIndex(path string, load func(io.Reader) error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("it was not closed: its process was killed, or ended without Close")
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file: %w", path, err)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -2,7 +2,9 @@ package disk
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -80,15 +82,23 @@ func TestReasonToBeginEmpty(t *testing.T) {
 	path := filepath.Join(o.Dir, fileName+".index")
 	whole := freehold.Must(os.ReadFile(path))
 	for _, try := range []struct {
-		index []byte
-		want  string
-	}{{whole, "^$"}, {nil, "WARN .*begins empty.* reason=.*was not closed"}, {whole[1:], "reason=.*index is damaged"}} {
+		index  []byte
+		larger int64 // the file than before
+		want   string
+	}{
+		{whole, 0, "^$"}, {nil, 0, "WARN .*begins empty.* reason=.*was not closed"}, {whole[1:], 0, "reason=.*index is damaged"},
+		{[]byte("directory"), 0, `reason=".*index is no regular file"`},
+		{whole, testRegion, "WARN .*begins empty.* reason=.*file had another size"},
+	} {
 		os.Remove(path)
-		if try.index != nil {
+		if string(try.index) == "directory" {
+			filetest.Must(t, os.Mkdir(path, 0o700))
+		} else if try.index != nil {
 			filetest.Must(t, os.WriteFile(path, try.index, 0o600))
 		}
 		var log bytes.Buffer
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		o.MaxBytes += try.larger
 		x, _ := open(t, o)
 		filetest.Must(t, x.s.Close(nil))
 		if !regexp.MustCompile(try.want).MatchString(log.String()) {
@@ -157,6 +167,9 @@ func TestColdStarts(t *testing.T) {
 				t.Fatalf("warm %v, want %v", warm, want)
 			}
 			if !warm {
+				if y.s.first == x.s.first {
+					t.Error("records of the old store have the sequence numbers of the new one")
+				}
 				y.at = x.at // as if the owner did not forget: places of the old store
 			}
 			for written := range 2 {
@@ -176,7 +189,33 @@ func TestColdStarts(t *testing.T) {
 	}
 }
 
-// What the store decodes may be anything.
+// TestIndexNumbers: an index with the right checksum is not used if its numbers do not fit.
+func TestIndexNumbers(t *testing.T) {
+	good := [indexWords]uint64{testRegion, 16, 5, 9, 2}
+	for _, test := range []struct {
+		head string
+		word int
+		to   uint64
+		want bool
+	}{
+		{indexHead, 2, 10, true}, {indexHead, 2, 11, false}, {indexHead, 2, 0, false}, {indexHead, 3, maxSeq, true},
+		{indexHead, 3, maxSeq + 1, false}, {indexHead, 4, 16, true}, {indexHead, 4, 17, false}, {"fhindex2", 4, 2, false},
+	} {
+		words := good
+		words[test.word] = test.to
+		b := []byte(test.head)
+		for _, w := range words {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+		b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+		s := &Store{geometry: geometry{testRegion, 16}}
+		if _, err := s.verifyIndex(bytes.NewReader(b), int64(len(b))); (err == nil) != test.want {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
+
+// An index file may have any bytes.
 func FuzzIndex(f *testing.F) {
 	o, _ := stopped(f)
 	f.Add(freehold.Must(os.ReadFile(filepath.Join(o.Dir, fileName+".index"))))
@@ -201,10 +240,10 @@ func FuzzRegion(f *testing.F) {
 	r.put(region)
 	seal(region, g.position(seq, 0))
 	entry{5, 0, Size(3, 1000)}.put(entryAt(region, 0))
-	g.putFoot(region, seq, 1, Size(3, 1000))
+	g.putFooter(region, seq, 1, Size(3, 1000))
 	f.Add(bytes.Clone(region))
 	entry{5, testRegion - UnitBytes, Size(3, 1000)}.put(entryAt(region, 0)) // beyond the end
-	g.putFoot(region, seq, 1, Size(3, 1000))
+	g.putFooter(region, seq, 1, Size(3, 1000))
 	f.Add(region)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for off := 0; off < len(b); off += UnitBytes {
@@ -252,8 +291,8 @@ func TestGeometry(t *testing.T) {
 	}
 }
 
-// A store whose regions are all full has the owner forget records, and calls it no sooner than the
-// owner has the store.
+// A store whose regions are all full reclaims some after the first Append, and not in Open: the owner
+// does not have the store yet.
 func TestFullAtOnce(t *testing.T) {
 	o := small(t, 16)
 	x, _ := open(t, o)
@@ -272,7 +311,9 @@ func TestFullAtOnce(t *testing.T) {
 		t.Fatalf("warm %v, with %d clean regions, and the writer has run: %v", warm, y.s.clean, y.wrote > 0)
 	}
 	before := len(y.at)
-	y.set(keyOf(next), nil, Meta{}) // there is no room yet
+	if y.set(keyOf(next), nil, Meta{}) {
+		t.Error("there is room before a region is emptied")
+	}
 	y.settle()
 	if len(y.at) >= before || y.s.clean != y.s.wantClean || !y.set(keyOf(next), nil, Meta{}) {
 		t.Errorf("%d of %d records, %d clean regions", len(y.at), before, y.s.clean)

@@ -49,7 +49,7 @@ func TestKill(t *testing.T) {
 	warmed, hits := 0, 0
 	for n := range kills {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
-		cmd.Env = append(os.Environ(), dir+"="+o.Dir, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), dir+"="+o.Dir, "TMPDIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
 		out, err := cmd.StdoutPipe()
 		filetest.Must(t, err, cmd.Start())
 		r := rand.New(rand.NewPCG(uint64(n), 1))

@@ -1,9 +1,9 @@
-// Read: one record, from a buffer or the file.
+// Read: the read of one record, from a buffer or the file.
 //
-// Readers take no lock that delays the writer of the file, so a region may be overwritten while it
+// Readers of the file take no lock that delays the writer, so a region may be overwritten while it
 // is read. A reader loads the region's sequence number before it reads. The checksum covers that
 // number, so bytes of another lap of the ring, or of two laps, fail the check. The reader then
-// loads the sequence number again: if it has changed, the record was overwritten, else it is
+// loads the sequence number again. If it has changed, the record was overwritten, else it is
 // damaged.
 
 package disk
@@ -13,18 +13,17 @@ import (
 	"unsafe"
 )
 
-// Errors of Read, for errors.Is. Read also returns errors of the disk. The store counts all but
-// ErrOff.
+// Errors of Read, for errors.Is. Read also returns errors of the disk. Stats counts all but ErrOff.
 var (
-	// ErrOverwritten says that the region has been overwritten. The owner may refer to another
-	// place by now: it should look again, at most a few times.
+	// ErrOverwritten says that the region has been overwritten. The owner's index may have another
+	// place by now: the owner should search it again, at most a few times.
 	ErrOverwritten = errors.New("freehold: the record is overwritten")
 
 	// ErrOtherKey says that the record at the place is intact and has another key.
 	ErrOtherKey = errors.New("freehold: the record has another key")
 
-	// ErrDamaged says that the bytes at the place fail the checksum. Nothing is damaged if the
-	// owner has given the place up before Read, as the region may have other records by now.
+	// ErrDamaged says that the bytes at the place fail the checksum. If the owner no longer refers
+	// to the place, nothing may be damaged: the region may have other records by now.
 	ErrDamaged = errors.New("freehold: the record is damaged")
 
 	// ErrOff says that the store is closed, or has turned itself off.
@@ -32,15 +31,16 @@ var (
 )
 
 // Read appends the value of the record at a place to dst, and returns its Meta. size must be the
-// record's Size or more: the owner may round it up. Read reads size bytes of the file at once, or
-// copies the record from its buffer if the region is not yet written. If Read returns an error, dst
-// has its old length.
+// record's Size or more: the owner may round it up. Read reads size bytes of the file at once. If
+// the region is not yet written, Read copies the record from its buffer. If Read returns an error,
+// dst has its old length.
 //
-// Read verifies the checksum and compares the whole key. So it never returns another key's value.
-// The owner may have replaced or deleted the record meanwhile: it must check its index afterwards.
+// Read verifies the checksum and compares the whole key, so it never returns the value of another
+// key. The record may have been replaced or deleted meanwhile, so the owner must check its index
+// afterwards.
 func (s *Store) Read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, error) {
-	s.life.RLock()
-	defer s.life.RUnlock()
+	s.reading.RLock()
+	defer s.reading.RUnlock()
 	if s.ended || s.off.Load() != nil {
 		return dst, Meta{}, ErrOff
 	}
@@ -57,6 +57,7 @@ func (s *Store) Read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	return dst, m, err
 }
 
+// read is Read, but for the counts of errors.
 func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, error) {
 	index, off, ok := s.locate(at)
 	if !ok {
@@ -66,19 +67,34 @@ func (s *Store) read(dst []byte, at Place, size int, key []byte) ([]byte, Meta, 
 	if seq < s.first {
 		return dst, Meta{}, ErrOverwritten
 	}
+	if b := s.pinBuffer(seq); b != nil {
+		defer b.pins.RUnlock()
+		s.counts.buffered.Add(1)
+		return b.read(dst, off, key)
+	}
+	return s.readFile(dst, seq, off, size, key)
+}
+
+// pinBuffer returns the buffer of a region, with pins held shared, or nil if the region is written.
+func (s *Store) pinBuffer(seq uint64) *buffer {
 	for _, b := range s.buffers {
 		if b.seq.Load() != seq {
 			continue
 		}
 		b.pins.RLock()
-		defer b.pins.RUnlock()
 		if b.seq.Load() == seq {
-			s.counts.buffered.Add(1)
-			return b.read(dst, off, key)
+			return b
 		}
-		break // written meanwhile
+		b.pins.RUnlock() // written meanwhile
+		break
 	}
-	size = min(max(size, HeadBytes), s.region-off)
+	return nil
+}
+
+// readFile reads a record of a region that is written.
+func (s *Store) readFile(dst []byte, seq uint64, off, size int, key []byte) ([]byte, Meta, error) {
+	index := s.index(seq)
+	size = min(size, s.region-off)
 	from := s.offset(index) + int64(off)
 	skip := int(from & int64(s.align-1))
 	whole := (skip + size + s.align - 1) &^ (s.align - 1)
@@ -108,11 +124,10 @@ func aligned(n, align int) []byte {
 	return b[-uintptr(unsafe.Pointer(unsafe.SliceData(b)))&uintptr(align-1):][:n]
 }
 
-// Life returns the sequence number of the region at a place, or 0 for a place outside of the
+// Seq returns the sequence number of the region at a place, or 0 for a place outside of the
 // regions. It changes before the region is overwritten, and never repeats while the store is open.
-// If Life and the owner's reference to the place are the same before and after a Read, the record
-// is too.
-func (s *Store) Life(at Place) uint64 {
+// If Seq and the owner's reference to the place are unchanged after a Read, so is the record.
+func (s *Store) Seq(at Place) uint64 {
 	index, _, ok := s.locate(at)
 	if !ok {
 		return 0

@@ -1,12 +1,11 @@
-// Record: how a record is laid out in a region.
+// Record: the layout of a record in a region.
 //
 //	| crc 4 | value bytes 4 | key bytes 2 | 0, 2 B | expires 4 | flags 8 | version 8 | key | value |
 //
-// Numbers are little-endian. The checksum is the CRC-32C of the head's other 28 bytes, the key and
-// the value, combined with the record's position: the sequence number of its region and its offset
-// there. So a record that an older lap of the ring left at the same place has a wrong checksum.
-//
-// The writer computes checksums when it writes a region. Append only copies.
+// Numbers are little-endian. crc is the CRC-32C of the other bytes, combined with the record's
+// position: the sequence number of its region and its offset there. So a record that an older lap
+// of the ring left at the same place has a wrong checksum. The writer computes the checksum when it
+// writes the region.
 
 package disk
 
@@ -28,13 +27,13 @@ type Record struct {
 	Key, Value []byte
 	Meta
 
-	again bool // set by the store for Rewrite: Append counts it as Again
+	rewritten bool // set for Rewrite: Append counts it in Stats.Rewritten
 }
 
 const maxKeyBytes = 1<<16 - 1
 
-// Size returns the bytes that a record with a key and a value of these sizes takes in the file, a
-// multiple of UnitBytes. Its entry in the table of hashes is extra: 12 B.
+// Size returns the bytes that a record with a key and a value of these sizes takes in its region, a
+// multiple of UnitBytes. Its entry in the region's table takes 12 B more.
 func Size(keyBytes, valueBytes int) int {
 	return (HeadBytes + keyBytes + valueBytes + UnitBytes - 1) &^ (UnitBytes - 1)
 }
@@ -68,8 +67,8 @@ func recordIn(b []byte) (r Record, ok bool) {
 	return r, true
 }
 
-// verified returns the record at the start of b. ok is false if its checksum does not match
-// its bytes and position p.
+// verified returns the record at the start of b. ok is false if its checksum does not match its
+// bytes and position p.
 func verified(b []byte, p position) (r Record, ok bool) {
 	if r, ok = recordIn(b); !ok {
 		return r, false

@@ -1,14 +1,19 @@
 // Region: the unit in which the file is written and reclaimed.
 //
-//	| record | record | ... | free | hash n | ... | hash 1 | foot 32 B |
+//	| record | record | ... | free | hash n | ... | hash 1 | footer 32 B |
 //	0                       used                                 regionBytes
 //
-// The table has an entry for each record: the hash of its key (8 B), its offset (2) and its size
-// (2), both in units. The foot has a magic number (4), the checksum of the table and the rest of
-// the foot (4), the number of entries (4), used in units (4), the region's sequence number (8) and
-// 0 (8).
+// The table, which grows down from the footer, has an entry for each record:
 //
-// A region that begins to be filled gets the next sequence number. That number modulo the number of
+//	| hash of the key 8 | offset 2 | size 2 |                                      in units
+//
+// The footer:
+//
+//	| magic 4 | crc 4 | number of entries 4 | used 4, in units | sequence number 8 | 0, 8 B |
+//
+// crc is the checksum of the table and of the footer behind it, combined with the position.
+//
+// A region gets the next sequence number when it is opened. That number modulo the number of
 // regions is the region's index in the file. So the latest sequence number determines all the
 // others, and the store keeps no memory for a region.
 
@@ -20,13 +25,13 @@ import (
 )
 
 const (
-	entryBytes = 12
-	footBytes  = 32
-	footMagic  = 0x46525444
+	entryBytes  = 12
+	footerBytes = 32
+	footerMagic = 0x46525444
 )
 
-// A position is the sequence number of a region times the units of a region, plus an offset in
-// units. Unlike a Place, it is never used twice: each lap of the ring has other positions.
+// A position is an offset in units, plus the sequence number of the region times its units. Unlike a
+// Place, it is never used twice: each lap of the ring has other positions.
 type position uint64
 
 // mark combines a checksum with a position, by multiplicative hashing.
@@ -59,7 +64,7 @@ func (g geometry) place(seq uint64, off int) Place {
 	return Place((g.offset(g.index(seq)) + int64(off)) / UnitBytes)
 }
 
-// locate is the inverse of place, with the region's index for its sequence number. ok is false for
+// locate returns the index of the region with a place, and the place's offset there. ok is false for
 // a place outside of the regions.
 func (g geometry) locate(at Place) (index, off int, ok bool) {
 	from := int64(at)*UnitBytes - headerBytes
@@ -73,15 +78,15 @@ func (g geometry) position(seq uint64, off int) position {
 	return position(seq*uint64(g.region/UnitBytes) + uint64(off/UnitBytes))
 }
 
-// An entry is the entry of a record in its region's table. off and size are in bytes.
+// An entry is a record's entry in the table of its region.
 type entry struct {
 	hash      uint64
-	off, size int
+	off, size int // in bytes
 }
 
-// entryAt returns the bytes of entry i of a region's table, which grows down from the foot.
+// entryAt returns the bytes of entry i of a region's table.
 func entryAt(region []byte, i int) []byte {
-	return region[len(region)-footBytes-(i+1)*entryBytes:][:entryBytes]
+	return region[len(region)-footerBytes-(i+1)*entryBytes:][:entryBytes]
 }
 
 func (e entry) put(b []byte) {
@@ -98,45 +103,45 @@ func entryIn(b []byte) entry {
 	}
 }
 
-// putFoot writes the foot of a region whose table has count entries.
-func (g geometry) putFoot(region []byte, seq uint64, count, used int) {
-	foot := region[len(region)-footBytes:]
-	clear(foot)
-	binary.LittleEndian.PutUint32(foot, footMagic)
-	binary.LittleEndian.PutUint32(foot[8:], uint32(count))
-	binary.LittleEndian.PutUint32(foot[12:], uint32(used/UnitBytes))
-	binary.LittleEndian.PutUint64(foot[16:], seq)
-	binary.LittleEndian.PutUint32(foot[4:], g.footSum(region, seq, count))
+// putFooter writes the footer of a region whose table has count entries.
+func (g geometry) putFooter(region []byte, seq uint64, count, used int) {
+	footer := region[len(region)-footerBytes:]
+	clear(footer)
+	binary.LittleEndian.PutUint32(footer, footerMagic)
+	binary.LittleEndian.PutUint32(footer[8:], uint32(count))
+	binary.LittleEndian.PutUint32(footer[12:], uint32(used/UnitBytes))
+	binary.LittleEndian.PutUint64(footer[16:], seq)
+	binary.LittleEndian.PutUint32(footer[4:], g.footerSum(region, seq, count))
 }
 
-// footSum returns the checksum of the table, and of the foot after its checksum.
-func (g geometry) footSum(region []byte, seq uint64, count int) uint32 {
-	end := len(region) - footBytes
+// footerSum returns the footer's crc.
+func (g geometry) footerSum(region []byte, seq uint64, count int) uint32 {
+	end := len(region) - footerBytes
 	crc := crc32.Checksum(region[end+8:], castagnoli)
 	crc = crc32.Update(crc, castagnoli, region[end-count*entryBytes:end])
 	return g.position(seq, 0).mark(crc)
 }
 
-// count returns the number of entries by the foot at the end of tail. ok is false if that is not
-// the foot of the region with sequence number seq. count does not verify the checksum.
+// count returns the number of entries that the footer at the end of tail has. ok is false if it is
+// not the footer of the region with sequence number seq. count does not verify the checksum.
 func (g geometry) count(tail []byte, seq uint64) (n int, ok bool) {
-	foot := tail[len(tail)-footBytes:]
-	count := binary.LittleEndian.Uint32(foot[8:])
-	ok = binary.LittleEndian.Uint32(foot) == footMagic && binary.LittleEndian.Uint64(foot[16:]) == seq &&
-		count <= uint32((g.region-footBytes)/(entryBytes+UnitBytes))
+	footer := tail[len(tail)-footerBytes:]
+	count := binary.LittleEndian.Uint32(footer[8:])
+	ok = binary.LittleEndian.Uint32(footer) == footerMagic && binary.LittleEndian.Uint64(footer[16:]) == seq &&
+		count <= uint32((g.region-footerBytes)/(entryBytes+UnitBytes))
 	return int(count), ok
 }
 
-// checkTable reports whether the table at the end of tail has the right checksum, and its entries
-// only refer to bytes of the region.
+// checkTable reports whether the table at the end of tail has the right checksum, and all its entries
+// refer to bytes of the region.
 //
 // Precondition: tail includes the whole table of count entries.
 func (g geometry) checkTable(tail []byte, seq uint64, count int) bool {
-	if binary.LittleEndian.Uint32(tail[len(tail)-footBytes+4:]) != g.footSum(tail, seq, count) {
+	if binary.LittleEndian.Uint32(tail[len(tail)-footerBytes+4:]) != g.footerSum(tail, seq, count) {
 		return false
 	}
 	for i := range count {
-		if e := entryIn(entryAt(tail, i)); e.size < HeadBytes || e.off+e.size > g.region-footBytes {
+		if e := entryIn(entryAt(tail, i)); e.size < HeadBytes || e.off+e.size > g.region-footerBytes {
 			return false
 		}
 	}

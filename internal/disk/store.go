@@ -2,9 +2,9 @@
 //
 //	| header 4 KiB | region 1 MiB | region | ... | region |
 //
-// Package disk stores the records of a cache's disk tier in a file. The store fills regions in
-// order, and overwrites them in the same order. It keeps no index: its Owner does, and refers to
-// each record by its Place. See docs/design/disk.md.
+// Package disk stores the records of a cache's disk tier in a file. The store fills the regions in
+// order, then overwrites them in the same order. Its Owner keeps the index, which refers to each
+// record by its Place. See docs/design/disk.md.
 package disk
 
 import (
@@ -13,34 +13,31 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/file/filelock"
 )
 
-// A Place is the offset of a record in the file, in units of 64 B. No record has Place 0, since the
-// file begins with a header. 32 bits address 256 GiB: see MaxBytes.
+// A Place is the offset of a record in the file, in units of UnitBytes. No record has Place 0, since
+// the file begins with a header.
 type Place uint32
 
 const (
-	// UnitBytes is the unit of a Place: a record takes a whole number of units.
+	// UnitBytes is the unit of a Place. A record takes a whole number of units.
 	UnitBytes = 64
 
-	// MinBytes and MaxBytes are the limits of Options.MaxBytes.
+	// MinBytes and MaxBytes are the limits of Options.MaxBytes. A Place addresses MaxBytes.
 	MinBytes = leastRegions * regionBytes
 	MaxBytes = 1 << 32 * UnitBytes
 
 	// HeadBytes is the size of a record without its key and value.
 	HeadBytes = 32
 
-	// MostBytes bounds the Size of a record: it fits a region beside its entry and the foot.
-	MostBytes = regionBytes - entryBytes - footBytes
+	// MostBytes bounds the Size of a record: it fits a region beside its entry and the footer.
+	MostBytes = regionBytes - entryBytes - footerBytes
 )
 
 const (
@@ -48,15 +45,15 @@ const (
 	leastRegions = 8
 	headerBytes  = 4096
 	pageBytes    = 4096     // the greatest alignment that a disk needs
-	tailBytes    = 16 << 10 // the writer reads the end of a region first: most tables fit
+	tailBytes    = 16 << 10 // the end of a region, which the writer reads first: most tables fit
 	leastBuffers = 4
 	mostBuffers  = 16
 
-	// leastGap is the smallest gap between records and table that is left out, at the cost of a
-	// second write.
+	// leastGap is the smallest gap between records and table that is not written. Leaving it out
+	// takes a second write.
 	leastGap = 64 << 10
 
-	maxWorth      = 3
+	maxPriority   = 3
 	maxReadErrors = 8       // the store then turns itself off
 	maxSeq        = 1 << 49 // keeps positions below 2^64
 )
@@ -74,84 +71,85 @@ type Options struct {
 	// can.
 	MaxBytes int64
 
-	// Parent provides the buffers of regions and, for the time of a Read, memory for a record. It
-	// must be safe for concurrent use.
+	// Parent provides the buffers of regions, and memory for a record during each Read. It must be
+	// safe for concurrent use.
 	Parent freehold.Allocator
 
 	Owner Owner
 
-	// BufferBytes is the memory for regions that are filled or wait to be written. Open rounds it
-	// to 4 to 16 regions, and at most half of the file's. With more buffers, Append drops fewer
-	// records while the process or the disk is busy.
+	// BufferBytes is the memory for regions that are being filled or wait to be written. Open
+	// rounds it down to whole regions: at least 4, at most 16 and half of the file's. With more
+	// buffers, Append drops fewer records while the process or the disk is busy.
 	BufferBytes int
 
 	// Load, unless it is nil, reads the bytes that the save function of the last Close wrote. Open
-	// calls it after a clean stop, if the file has the same size and the checksum of the bytes is
-	// right. Reading may still fail. If Load returns an error, the store begins empty, and the
-	// owner must forget the places that it has loaded.
+	// calls it after a clean stop, if the file has the same size and the bytes have the right
+	// checksum. Reads of r may still fail. If Load returns an error, the store begins empty, and
+	// the owner must forget the places that it has loaded.
 	Load func(r io.Reader) error
 
-	// Logger gets one error if the store turns itself off, and a warning if Open finds a store's file
-	// and begins empty all the same. nil means no log.
+	// Logger gets an error if the store turns itself off, and a warning if Open finds the file of
+	// a store but begins empty. nil means no log.
 	Logger *slog.Logger
 
 	region  int                 // bytes, for tests; 0 means regionBytes
 	threads bool                // for tests: read without io_uring
 	cached  bool                // for tests: use the system's page cache
-	wrap    func(*Store)        // for tests: it may replace readAt, scanAt and writeAt, and set wrote
+	wrap    func(*Store)        // for tests: may replace readAt, scanAt, writeAt and wrote
 	sleep   func(time.Duration) // for tests; nil means time.Sleep
 }
 
 // An Owner keeps the index, which refers to records by their places. Before a region is
-// overwritten, the store calls Worth for each of its records, then Rewrite for some and Leave for
-// all.
+// overwritten, the store calls Priority for each of its records, then Rewrite for some and Forget
+// for all.
 //
-// The store's writer goroutine makes these calls, the first one after the first Append. It holds no
-// lock, so the methods may call Append, and take the lock under which the owner calls Append. They
-// must not call Close.
+// The writer goroutine of the store makes these calls, after the first Append. It holds no lock. So
+// the methods may call Append, and take the lock that the owner holds for Append. They must not
+// call Close.
 type Owner interface {
-	// Worth returns the priority of a record for being written again, from 0 to 3. It is 0 if the
-	// record should be dropped, or if the index does not refer to at. The store rewrites records of
-	// the highest worth first, at most half of the region.
-	Worth(hash uint64, at Place) int
+	// Priority returns the priority with which a record is rewritten, from 0 to 3. It is 0 if the
+	// record should be dropped, or if the index does not refer to at. The store rewrites the records
+	// of the highest priority first, up to half of the region.
+	Priority(hash uint64, at Place) int
 
-	// Rewrite is called with a record that is to be written again. If the index still refers to at
-	// and the record has not expired, the owner calls Append with r and refers to the new place. It
-	// holds the lock for changes of the key meanwhile. r's memory is valid until Rewrite returns.
+	// Rewrite gets a record whose region is to be overwritten. If the index still refers to at and
+	// the record has not expired, the owner calls Append with r and refers to the new place. It
+	// holds its lock for changes of the key meanwhile. The memory of r is valid until Rewrite
+	// returns.
 	Rewrite(at Place, r *Record)
 
-	// Leave is called for each record of a region before the region is overwritten, and after
-	// Rewrite of the record. The owner must forget the record if it still refers to at.
-	Leave(hash uint64, at Place)
+	// Forget removes a record from the index, if the index still refers to at. The store calls it
+	// for each record of a region before it overwrites the region, and after Rewrite of the record.
+	Forget(hash uint64, at Place)
 
-	// Lost is called instead of the other methods if the table of a region cannot be read. The
-	// owner must forget all records at from <= place < to. That is rare, and may walk through the
-	// whole index.
-	Lost(from, to Place)
+	// ForgetRange removes all records at from <= place < to from the index. The store calls it
+	// instead of the other methods if it cannot read the table of a region. This is rare, so
+	// ForgetRange may search the whole index.
+	ForgetRange(from, to Place)
 }
 
-// Stats are a store's counts since Open. AppendedBytes and AgainBytes count whole units.
+// Stats are a store's counts since Open. AppendedBytes and RewrittenBytes count whole units.
 type Stats struct {
 	FileBytes   int64 // of the header and all regions
 	MemoryBytes int   // from the parent: the buffers, and a region for the writer
 
-	Appended      uint64 // records that Append accepted, without those written again
-	AppendedBytes uint64
-	Again         uint64 // records written again
-	AgainBytes    uint64
-	WrittenBytes  uint64 // to the file: records, tables and the gaps between them that are written
-	NoBuffer      uint64 // records that Append dropped: no free buffer, or the store is off or closed
-	TooLarge      uint64 // records that Append dropped: they are larger than a region
+	Appended       uint64 // records that Append accepted, without rewritten ones
+	AppendedBytes  uint64
+	Rewritten      uint64
+	RewrittenBytes uint64
+	WrittenBytes   uint64 // to the file: records, tables, and the gaps between them that are written
+	NoBuffer       uint64 // records that Append dropped: no free buffer, or the store is off or closed
+	TooLarge       uint64 // records that Append dropped: larger than a region
 
 	Reads       uint64 // calls of Read
-	Buffered    uint64 // of those, calls that read a buffer
+	Buffered    uint64 // of these, those that read a buffer
 	Overwritten uint64 // calls of Read that returned ErrOverwritten
 	OtherKey    uint64 // calls of Read that returned ErrOtherKey
-	Damaged     uint64 // records, and tables of regions, with wrong bytes
+	Damaged     uint64 // records, and tables of regions, with a wrong checksum
 	NoMemory    uint64 // calls of Read that used the Go heap, since the parent had no memory
 
-	Reclaimed   uint64 // regions that were emptied to be overwritten
-	Lost        uint64 // of those, regions whose table could not be read or was damaged
+	Reclaimed   uint64 // regions
+	Lost        uint64 // of these, those whose table could not be read or was damaged
 	ReadErrors  uint64 // failed reads of the file, by Read or by the writer
 	WriteErrors uint64
 	Off         error // why the store has turned itself off, or nil
@@ -173,7 +171,7 @@ type Store struct {
 	readAt  func(b []byte, off int64) (int, error) // for Read
 	scanAt  func(b []byte, off int64) (int, error) // for the writer
 	writeAt func(b []byte, off int64) (int, error)
-	ring    reader // of readAt, or nil
+	uring   reader // of readAt, or nil
 
 	first  uint64        // the sequence number of the first region since the store was empty
 	opened atomic.Uint64 // the latest sequence number; changed under mu
@@ -184,7 +182,7 @@ type Store struct {
 	open      *buffer   // of the region that is being filled, or nil
 	free      []*buffer // buffers that have no region
 	clean     int       // regions that may be overwritten: see writer.go
-	wantClean int       // clean regions that the writer keeps ahead
+	wantClean int       // the clean regions that the writer keeps ahead
 	started   bool      // the writer runs
 	closed    bool
 
@@ -192,144 +190,19 @@ type Store struct {
 	writerDone chan struct{} // closed when the writer has ended
 	wrote      func()        // for tests: called when the writer begins to wait for a region
 
-	// For the writer alone.
-	scratch []byte  // off-heap; the region that is being reclaimed
-	table   []entry // of that region
-	worth   []uint8 // of each record in table
+	// Of the writer alone: the region that is being reclaimed.
+	scratch    []byte // off-heap
+	table      []entry
+	priorities []uint8 // of the records in table; 0 is not to be rewritten
 
-	life  sync.RWMutex // held shared by Read, so that Close waits
-	ended bool         // guarded by life
+	reading sync.RWMutex // held shared by Read, so that Close waits
+	ended   bool         // guarded by reading
 }
 
 type counts struct {
-	appended, appendedBytes, again, againBytes, writtenBytes, noBuffer, tooLarge,
+	appended, appendedBytes, rewritten, rewrittenBytes, writtenBytes, noBuffer, tooLarge,
 	reads, buffered, overwritten, otherKey, damaged, noMemory,
 	reclaimed, lost, readErrors, writeErrors atomic.Uint64
-}
-
-// Open opens or creates the store in o.Dir. It returns an error if another store, of this process
-// or another, still has the file open after half a second, if the file is not a store's, if the
-// disk has no room for it, or if the parent has no memory. warm reports whether Load succeeded
-// after a clean stop. If not, the store is empty.
-func Open(o Options) (s *Store, warm bool, err error) {
-	region := o.region
-	if region == 0 {
-		region = regionBytes
-	}
-	if least := int64(leastRegions * region); o.MaxBytes < least || o.MaxBytes > MaxBytes {
-		return nil, false, fmt.Errorf("freehold: a disk tier of %d bytes, want %d to %d", o.MaxBytes, least, int64(MaxBytes))
-	}
-	if o.sleep == nil {
-		o.sleep = time.Sleep
-	}
-	g := geometry{region: region, regions: int((o.MaxBytes - headerBytes) / int64(region))}
-	buffers := min(max(o.BufferBytes/region, leastBuffers), mostBuffers, g.regions/2)
-	s = &Store{
-		geometry: g, parent: o.Parent, owner: o.Owner, logger: o.Logger, align: 1,
-		wantClean: buffers, sealed: make(chan *buffer, buffers), writerDone: make(chan struct{}),
-		wrote: func() {},
-	}
-	defer func() {
-		if err != nil {
-			s.end()
-			s, err = nil, fmt.Errorf("freehold: disk tier: %w", err)
-		}
-	}()
-	file, fresh, err := openFile(o.Dir, g.offset(g.regions), o.sleep, o.Logger)
-	if err != nil {
-		return s, false, err
-	}
-	s.file, s.readAt, s.scanAt, s.writeAt = file, file.ReadAt, file.ReadAt, file.WriteAt
-	if err := s.allocate(buffers); err != nil {
-		return s, false, err
-	}
-	if !o.cached {
-		s.goDirect()
-	}
-	if !o.threads {
-		s.useRing()
-	}
-	if fresh {
-		o.Load = nil
-	}
-	if warm, err = s.loadIndex(o.Load); err != nil {
-		return s, false, err
-	}
-	if !warm { // a random number, so that records of earlier stores fail the checksum
-		s.first, s.clean = 1<<32+rand.Uint64N(maxSeq/4), g.regions
-		s.opened.Store(s.first - 1)
-	}
-	if o.wrap != nil {
-		o.wrap(s)
-	}
-	return s, warm, nil
-}
-
-// allocate gets the buffers and scratch from the parent. Buffers begin as zeros, since write also
-// writes bytes that no record has filled.
-func (s *Store) allocate(buffers int) (err error) {
-	for range buffers {
-		b := &buffer{ready: make([]atomic.Uint64, (s.region/UnitBytes+63)/64)}
-		if b.mem, err = s.parent.Zeroed(s.region, pageBytes); err != nil {
-			return err
-		}
-		s.buffers = append(s.buffers, b)
-		s.free = append(s.free, b)
-	}
-	s.scratch, err = s.parent.Alloc(s.region, pageBytes)
-	return err
-}
-
-// goDirect makes reads and writes bypass the page cache, if a trial read succeeds.
-func (s *Store) goDirect() {
-	if align, err := setDirect(s.file, true); err == nil && s.reads(s.file) {
-		s.align = align
-	} else {
-		_, _ = setDirect(s.file, false)
-	}
-}
-
-// useRing makes readAt read by io_uring, if a trial read succeeds.
-func (s *Store) useRing() {
-	ring, err := newRing(s.file)
-	if err != nil {
-		return
-	}
-	if !s.reads(ring) {
-		ring.Close()
-		return
-	}
-	s.ring, s.readAt = ring, ring.ReadAt
-}
-
-type reader interface {
-	io.ReaderAt
-	io.Closer
-}
-
-// reads reports whether r can read the file's header.
-func (s *Store) reads(r io.ReaderAt) bool {
-	b := s.scratch[:headerBytes]
-	clear(b)
-	_, err := r.ReadAt(b, 0)
-	return err == nil && strings.HasPrefix(string(b), headerText)
-}
-
-// end frees the memory of the store, and closes its io_uring and its file. It also cleans up after
-// a failed Open.
-func (s *Store) end() (err error) {
-	for _, b := range s.buffers {
-		s.parent.Free(b.mem)
-	}
-	s.parent.Free(s.scratch)
-	if s.ring != nil {
-		err = s.ring.Close()
-	}
-	if s.file != nil {
-		filelock.Unlock(s.file)
-		err = errors.Join(err, s.file.Close())
-	}
-	return err
 }
 
 // Append adds a record and returns its place. It copies the record to a buffer and never waits for
@@ -343,7 +216,7 @@ func (s *Store) Append(r *Record) (at Place, ok bool) {
 		return 0, false
 	}
 	size := Size(len(r.Key), len(r.Value))
-	if size+entryBytes+footBytes > s.region {
+	if size+entryBytes+footerBytes > s.region {
 		s.counts.tooLarge.Add(1)
 		return 0, false
 	}
@@ -354,9 +227,9 @@ func (s *Store) Append(r *Record) (at Place, ok bool) {
 	}
 	at = s.place(b.seq.Load(), off)
 	b.fill(r, off, size)
-	if r.again {
-		s.counts.again.Add(1)
-		s.counts.againBytes.Add(uint64(size))
+	if r.rewritten {
+		s.counts.rewritten.Add(1)
+		s.counts.rewrittenBytes.Add(uint64(size))
 	} else {
 		s.counts.appended.Add(1)
 		s.counts.appendedBytes.Add(uint64(size))
@@ -364,7 +237,7 @@ func (s *Store) Append(r *Record) (at Place, ok bool) {
 	return at, true
 }
 
-// turnOff makes the store use the disk no more after an error. It keeps and logs the first error.
+// turnOff ends the use of the disk after an error. It keeps and logs the first error.
 func (s *Store) turnOff(op string, err error) {
 	err = fmt.Errorf("%s: %w", op, err)
 	if s.off.CompareAndSwap(nil, &err) && s.logger != nil {
@@ -373,8 +246,8 @@ func (s *Store) turnOff(op string, err error) {
 	}
 }
 
-// Newest returns the last place of the region that was opened last. Records at higher places are
-// from the previous lap of the ring, so they are older than all others.
+// Newest returns the last place of the open region. Records at higher places are of the previous lap
+// of the ring, so they are older than all others.
 func (s *Store) Newest() Place {
 	return s.place(s.opened.Load(), s.region) - 1
 }
@@ -382,7 +255,7 @@ func (s *Store) Newest() Place {
 // IsOff reports whether the store has turned itself off.
 func (s *Store) IsOff() bool { return s.off.Load() != nil }
 
-// Stats returns the counts. It may see some of the counts of a concurrent call and not others.
+// Stats returns the counts. It may have some of the counts of a concurrent call and not others.
 func (s *Store) Stats() Stats {
 	c := &s.counts
 	st := Stats{
@@ -390,7 +263,7 @@ func (s *Store) Stats() Stats {
 		MemoryBytes: (len(s.buffers) + 1) * s.region,
 
 		Appended: c.appended.Load(), AppendedBytes: c.appendedBytes.Load(),
-		Again: c.again.Load(), AgainBytes: c.againBytes.Load(), WrittenBytes: c.writtenBytes.Load(),
+		Rewritten: c.rewritten.Load(), RewrittenBytes: c.rewrittenBytes.Load(), WrittenBytes: c.writtenBytes.Load(),
 		NoBuffer: c.noBuffer.Load(), TooLarge: c.tooLarge.Load(),
 
 		Reads: c.reads.Load(), Buffered: c.buffered.Load(), Overwritten: c.overwritten.Load(),
@@ -405,9 +278,9 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// Close writes the buffered records to the file, then calls save with a writer for the owner's
-// index, and closes the file. It does not call save if save is nil or the store is off. The owner's
-// methods may be called until Close calls save.
+// Close writes the buffered records to the file, calls save to write the owner's index, and closes
+// the file. It does not call save if save is nil or the store is off. The store may call methods of
+// the owner until Close calls save.
 //
 // Close waits for calls of Read. Later calls of Read return ErrOff, and later calls of Append drop
 // their records. A second Close is a no-op.
@@ -431,8 +304,8 @@ func (s *Store) Close(save func(w io.Writer) error) error {
 	if s.off.Load() == nil && save != nil {
 		err = s.saveIndex(save)
 	}
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	s.ended = true
 	if err = errors.Join(err, s.end()); err != nil {
 		return fmt.Errorf("freehold: disk tier: %w", err)

@@ -23,8 +23,8 @@ type index struct {
 
 	mu       sync.Mutex
 	at       map[uint64]slot
-	gone     int    // calls of Lost
-	outdated uint64 // reads of places that had been given up, which found other bytes there
+	gone     int    // calls of ForgetRange
+	outdated uint64 // reads that found other bytes, since their place was given up meanwhile
 
 	writer sync.Cond
 	wrote  int    // how often the writer has begun to wait
@@ -52,7 +52,7 @@ func (x *index) hash(key []byte) uint64 {
 	return h
 }
 
-func (x *index) Worth(h uint64, at Place) int {
+func (x *index) Priority(h uint64, at Place) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if sl := x.at[h]; sl.at == at {
@@ -72,7 +72,7 @@ func (x *index) Rewrite(at Place, r *Record) {
 	}
 }
 
-func (x *index) Leave(h uint64, at Place) {
+func (x *index) Forget(h uint64, at Place) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.at[h].at == at {
@@ -80,7 +80,7 @@ func (x *index) Leave(h uint64, at Place) {
 	}
 }
 
-func (x *index) Lost(from, to Place) {
+func (x *index) ForgetRange(from, to Place) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.gone++
@@ -120,13 +120,13 @@ func (x *index) get(key []byte) (value []byte, m Meta, ok bool, err error) {
 			sl.hits++
 			x.at[h] = sl
 		}
-		life := x.s.Life(sl.at)
+		seq := x.s.Seq(sl.at)
 		x.mu.Unlock()
 		if !ok {
 			return nil, Meta{}, false, nil
 		}
 		value, m, err = x.s.Read(nil, sl.at, sl.size, key)
-		if err == ErrDamaged && !x.isStill(h, sl.at, life) {
+		if err == ErrDamaged && !x.isStill(h, sl.at, seq) {
 			err = ErrOverwritten
 		}
 		if err != ErrOverwritten {
@@ -136,11 +136,11 @@ func (x *index) get(key []byte) (value []byte, m Meta, ok bool, err error) {
 	return nil, Meta{}, true, err
 }
 
-// isStill reports whether a hash has the place that it had in that life of the region.
-func (x *index) isStill(h uint64, at Place, life uint64) bool {
+// isStill reports whether the index and the region at the place are as they were.
+func (x *index) isStill(h uint64, at Place, seq uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.at[h].at == at && x.s.Life(at) == life {
+	if x.at[h].at == at && x.s.Seq(at) == seq {
 		return true
 	}
 	x.outdated++
@@ -228,8 +228,8 @@ func (x *index) settle() {
 	}
 }
 
-// A read returns the key's last value or none, whatever other goroutines, other keys of the same
-// hash and the ring do.
+// A read returns the key's last value or none, while other goroutines write other keys, some with the
+// same hash, and the ring overwrites regions.
 func TestModel(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -303,7 +303,7 @@ func TestModel(t *testing.T) {
 			wg.Wait()
 			x.settle()
 			st := x.s.Stats()
-			if st.Damaged-x.outdated+st.Lost+st.ReadErrors+st.WriteErrors > 0 || st.Off != nil || st.Reclaimed == 0 || st.Again == 0 {
+			if st.Damaged-x.outdated+st.Lost+st.ReadErrors+st.WriteErrors > 0 || st.Off != nil || st.Reclaimed == 0 || st.Rewritten == 0 {
 				t.Errorf("%+v", st)
 			}
 			// The next store has all that the index has at a clean stop.

@@ -5,8 +5,8 @@
 //	| old | old | old | ... | old | being written | open | clean | clean | (old again)
 //
 // The owner refers to no record of a clean region, so the region may be overwritten. To reclaim an
-// old region, the writer reads its table, which tells the owner what to forget. It reads the rest
-// of the region only if records of it are written again.
+// old region, the writer reads its table, and the owner forgets the records there. The writer reads
+// the records themselves only if some are rewritten.
 //
 // The writer reads by pread, not by io_uring. A goroutine that waits for io_uring runs again only
 // after others have used up their time slices, and regions would be reclaimed too slowly.
@@ -19,8 +19,8 @@ import (
 )
 
 // reserve reserves room for a record in the open region, and returns its buffer and the offset. If
-// the region is full, it opens the next. b is nil if there is no free buffer or clean region, or
-// the store is closed or off.
+// the region is full, reserve opens the next. b is nil if there is no free buffer or no clean
+// region, or if the store is closed or off.
 func (s *Store) reserve(hash uint64, size int) (b *buffer, off int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,8 @@ func (s *Store) reserve(hash uint64, size int) (b *buffer, off int) {
 	}
 }
 
-// sealOpen passes the open region to the writer. It does not block: the channel has room for all
-// buffers.
+// sealOpen passes the open region to the writer. It does not block, since the channel has room for
+// all buffers.
 func (s *Store) sealOpen() {
 	if s.open != nil {
 		s.sealed <- s.open
@@ -73,7 +73,7 @@ func (s *Store) writeAll() {
 	}
 }
 
-// write completes a sealed region with checksums and foot, and writes it to the file.
+// write adds the checksums and the footer to a sealed region, and writes it to the file.
 func (s *Store) write(b *buffer) {
 	b.filling.Wait()
 	if s.off.Load() != nil {
@@ -84,9 +84,9 @@ func (s *Store) write(b *buffer) {
 		e := entryIn(entryAt(b.mem, i))
 		seal(b.mem[e.off:e.off+e.size], s.position(seq, e.off))
 	}
-	s.putFoot(b.mem, seq, b.count, b.used)
+	s.putFooter(b.mem, seq, b.count, b.used)
 	// Leave out a large gap between the records and the table.
-	end, table := pagesUp(b.used), (len(b.mem)-footBytes-b.count*entryBytes)&^(pageBytes-1)
+	end, table := pagesUp(b.used), (len(b.mem)-footerBytes-b.count*entryBytes)&^(pageBytes-1)
 	if table-end < leastGap {
 		end, table = len(b.mem), len(b.mem)
 	}
@@ -119,28 +119,28 @@ func (s *Store) makeRoom() {
 	}
 }
 
-// reclaim makes the owner forget all places in a region. It offers the records that are worth it to
-// Rewrite before.
+// reclaim makes the owner forget all places in a region, after Rewrite of the records that
+// chooseRewrites has chosen.
 func (s *Store) reclaim(seq uint64) {
 	s.counts.reclaimed.Add(1)
 	if !s.readTable(seq) {
 		s.counts.lost.Add(1)
 		first := s.place(seq, 0)
-		s.owner.Lost(first, first+Place(s.region/UnitBytes))
+		s.owner.ForgetRange(first, first+Place(s.region/UnitBytes))
 		return
 	}
-	s.chooseAgain(seq)
+	s.chooseRewrites(seq)
 	for i, e := range s.table {
 		at := s.place(seq, e.off)
-		if s.worth[i] != 0 {
+		if s.priorities[i] != 0 {
 			if r, ok := verified(s.scratch[e.off:e.off+e.size], s.position(seq, e.off)); ok {
-				r.Hash, r.again = e.hash, true
+				r.Hash, r.rewritten = e.hash, true
 				s.owner.Rewrite(at, &r)
 			} else {
 				s.counts.damaged.Add(1)
 			}
 		}
-		s.owner.Leave(e.hash, at)
+		s.owner.Forget(e.hash, at)
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Store) readTable(seq uint64) bool {
 		return false
 	}
 	count, ok := s.count(s.scratch[s.region-n:], seq)
-	if need := pagesUp(count*entryBytes + footBytes); ok && need > n && !read(need) {
+	if need := pagesUp(count*entryBytes + footerBytes); ok && need > n && !read(need) {
 		return false
 	}
 	if !ok || !s.checkTable(s.scratch, seq, count) {
@@ -169,38 +169,39 @@ func (s *Store) readTable(seq uint64) bool {
 	return true
 }
 
-// chooseAgain chooses the records to be written again: those with the highest worth, up to half of
-// the region. s.worth is 0 for all others. If it has chosen any, it reads the records of the region
-// to s.scratch.
-func (s *Store) chooseAgain(seq uint64) {
-	s.worth = s.worth[:0]
-	var bytes [maxWorth + 1]int
+// chooseRewrites chooses the records with the highest priority, up to half of the region, and sets
+// s.priorities to 0 for all others. If it has chosen any, it reads the records of the region to
+// s.scratch.
+func (s *Store) chooseRewrites(seq uint64) {
+	s.priorities = s.priorities[:0]
+	var bytes [maxPriority + 1]int
 	for _, e := range s.table {
-		w := min(max(s.owner.Worth(e.hash, s.place(seq, e.off)), 0), maxWorth)
-		s.worth = append(s.worth, uint8(w))
+		w := min(max(s.owner.Priority(e.hash, s.place(seq, e.off)), 0), maxPriority)
+		s.priorities = append(s.priorities, uint8(w))
 		bytes[w] += e.size
 	}
 	left := s.region / 2
-	for w := maxWorth; w > 0; w-- {
+	for w := maxPriority; w > 0; w-- {
 		bytes[w] = min(bytes[w], left)
 		left -= bytes[w]
 	}
 	used := 0
 	for i, e := range s.table {
-		w := s.worth[i]
+		w := s.priorities[i]
 		if w == 0 || e.size > bytes[w] {
-			s.worth[i] = 0
+			s.priorities[i] = 0
 			continue
 		}
 		bytes[w] -= e.size
 		used = max(used, pagesUp(e.off+e.size))
 	}
 	if used > 0 && s.readFull(s.scanAt, s.scratch[:used], s.offset(s.index(seq))) != nil {
-		clear(s.worth)
+		clear(s.priorities)
 	}
 }
 
-// readFull reads len(b) bytes by readAt. It counts errors, and turns the store off at the eighth.
+// readFull reads len(b) bytes by readAt. It counts errors, and turns the store off after
+// maxReadErrors.
 func (s *Store) readFull(readAt func(b []byte, off int64) (int, error), b []byte, off int64) error {
 	n, err := readAt(b, off)
 	if n == len(b) {

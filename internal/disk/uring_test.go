@@ -13,11 +13,11 @@ import (
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
-// More goroutines than a ring has entries read at the same time, and each gets its bytes.
-func TestRing(t *testing.T) {
+// More goroutines than an io_uring has entries read at the same time, and each gets its bytes.
+func TestUring(t *testing.T) {
 	f := freehold.Must(os.Create(filepath.Join(t.TempDir(), "file")))
 	defer f.Close()
-	ring, err := newRing(f)
+	uring, err := newUring(f, false)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -34,7 +34,7 @@ func TestRing(t *testing.T) {
 				if n, err := f.WriteAt(want, off); n != len(want) || err != nil {
 					t.Errorf("written %d of %d bytes: %v", n, len(want), err)
 				}
-				if n, err := ring.ReadAt(got, off); n != len(got) || err != nil || !bytes.Equal(got, want) {
+				if n, err := uring.ReadAt(got, off); n != len(got) || err != nil || !bytes.Equal(got, want) {
 					t.Errorf("read %d of %d bytes: %v", n, len(got), err)
 				}
 			}
@@ -42,13 +42,13 @@ func TestRing(t *testing.T) {
 	}
 	wg.Wait()
 	end := int64(goroutines-1)*1000 + 100 + goroutines - 1
-	if n, err := ring.ReadAt(make([]byte, 100), end-10); n != 10 || err != io.EOF {
+	if n, err := uring.ReadAt(make([]byte, 100), end-10); n != 10 || err != io.EOF {
 		t.Errorf("%d bytes and %v before the end of the file, want 10 and EOF", n, err)
 	}
-	if _, err := ring.ReadAt(make([]byte, 1), -2); err == nil {
+	if _, err := uring.ReadAt(make([]byte, 1), -2); err == nil {
 		t.Error("a read at a negative offset succeeds")
 	}
-	filetest.Must(t, ring.Close())
+	filetest.Must(t, uring.Close())
 }
 
 // A store that is closed leaves no goroutine and no descriptor.
