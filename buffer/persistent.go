@@ -197,7 +197,7 @@ func (f *file) load(maxBytes int) (n int, err error) {
 		if err := f.flush(headerBytes); err != nil {
 			return 0, err
 		}
-		err = filelock.SyncEntry(f.f)
+		err = filelock.SyncEntry(f.f.Name())
 	}
 	return n, err
 }

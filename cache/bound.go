@@ -1,4 +1,4 @@
-// Bound: MaxBytes, which Resize and a budget change.
+// Bound: MaxBytes, as Resize and a budget change it.
 //
 //	0   least     full/4                    now                 full                  most
 //	|-----|----------|-----------------------|-------------------|---------------------|
@@ -6,7 +6,7 @@
 //	      |<---------------------- Resize sets full, and now ------------------------->|
 //
 // Least and most follow from the MaxBytes given to New, since the number of shards and the size of
-// segments never change. With more segments each search for a victim takes longer.
+// segments never change. A larger bound has more segments, and each search for a victim takes longer.
 
 package cache
 
@@ -26,15 +26,16 @@ const (
 	resizeShare  = 8 // Resize sets 1/resizeShare to resizeShare times New's MaxBytes
 )
 
-// A bound is the MaxBytes of a cache at present. Changes hold mu, and set the limits of the shards.
+// A bound has the present MaxBytes of a cache. A change of it holds mu and sets the limits of the
+// shards.
 type bound struct {
 	c     *Cache
 	leave func() // unregisters from the budget, or nil
 
 	mu     sync.Mutex
-	full   int
-	now    atomic.Int64
-	huge   atomic.Int64 // larger entries are huge: see isHuge
+	full   int          // the bound without pressure
+	now    atomic.Int64 // the bound
+	huge   atomic.Int64 // entries of more bytes are huge: see isHuge
 	unlent atomic.Int64 // bytes of now that are in no shard's limit: see lend.go
 	closed bool
 }
@@ -53,11 +54,12 @@ func (b *bound) init(c *Cache, o *Options) {
 	}
 }
 
-// Resize changes MaxBytes while the cache is in use. If MaxBytes becomes less, Resize drops entries
-// and returns memory to the parent, shard by shard. Memory that readers hold at that moment is
-// returned by later writes. Resize panics if maxBytes is less than MinBytes, or less than an eighth
-// or more than eight times the MaxBytes that New got: the number of shards and the size of segments
-// do not change.
+// Resize changes MaxBytes, in bytes, while the cache is in use. If MaxBytes becomes less, Resize
+// drops entries and returns memory to the parent. It locks one shard after the other, each until its
+// entries are dropped. Memory that readers hold at that moment is returned by later writes.
+//
+// Resize panics if maxBytes is less than MinBytes, or less than an eighth or more than eight times
+// the MaxBytes that New got: the number of shards and the size of segments do not change.
 func (c *Cache) Resize(maxBytes int) {
 	c.base.MustBeOpen(&kind, "Resize")
 	const call = "cache.Cache.Resize"
@@ -74,7 +76,7 @@ func (c *Cache) Resize(maxBytes int) {
 // least returns the lowest value of the bound.
 func (b *bound) least() int { return max(b.c.options.MaxBytes/resizeShare, MinBytes) }
 
-// press lowers the bound under pressure of the budget, and restores it on calm.
+// press lowers the bound under the budget's pressure, and restores it when the pressure is calm.
 func (b *bound) press(p budget.Pressure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

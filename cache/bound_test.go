@@ -246,3 +246,20 @@ func TestSmallQueueWhileMainIsRead(t *testing.T) {
 	}
 	c.check()
 }
+
+// TestLendsWhatItFrees: a shard that evicts a large entry for few bytes lends its other bytes too.
+func TestLendsWhatItFrees(t *testing.T) {
+	c := New(newHeap(t), &Options{MaxBytes: 16 << 20})
+	defer c.Close()
+	s := &c.shards[len(c.shards)-1]
+	for i := 0; c.Stats().Evicted < 100; i++ {
+		must(0, c.Set(fmt.Append(nil, i), make([]byte, 700_000)))
+	}
+	const most = 600_000
+	unused := s.lend(0, 16<<20, false)
+	if got := s.lend(100_000, most, true); got != most {
+		t.Errorf("%d bytes are lent, want %d", got, most)
+	}
+	c.bound.unlent.Add(int64(unused + most))
+	c.check()
+}

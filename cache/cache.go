@@ -4,29 +4,32 @@
 //
 //	Set      write.go finds the slot, reclaim.go makes room for the item, shard.go stores the slot
 //	Get      pinned.go finds the slot and pins the segment, so that the item stays
-//	no room  reclaim.go empties the segment that policy.go chooses, and copies items that stay
+//	no room  reclaim.go empties the segment that policy.go chooses, and copies the items that stay
 //
 // The files are layers. Each file calls only files below it, internal/cuckoo for the index, and
 // internal/blocks for arrays of memory. All call cache.go for sizes that follow from the options.
-// tier is an exception: it also locks shards, and stores and drops their items, by lend, write,
-// shard and reclaim, and pauses sweeps.
+// tier and fetch are exceptions: they also lock shards, and store and drop their items, by lend,
+// write, shard and reclaim, and tier pauses sweeps.
 //
-//	of, snapshot           types and streams, by the calls of a Cache
-//	load                   calls that load missing values
+//	of, snapshot, restore  types and streams, by the calls of a Cache
+//	load, refresh          calls that load missing values, and older ones again
+//	iterate                calls that pass over all entries
 //	write, read            the other calls: lock a shard, find an entry, and change or read it
 //	bound, lend            the shards' parts of MaxBytes
 //	stats                  figures
 //	sweep                  drops expired entries and returns memory, in the background
-//	disk                   Options.Disk, the file of its index, and the calls of its store
+//	disk*                  Options.Disk, the file of its index, and the calls of its store
 //	shard, rewrite         the entries of a shard
+//	index                  slots of the shard's index, and its growth
 //	reclaim                memory for items, by dropping expired ones and emptying segments
-//	allot                  memory for items, as long as some is available
-//	tier                   a shard's index of entries on disk; moves entries to disk and back
+//	allot, fit, spare      memory for items, as long as some is available
+//	tier, fetch            a shard's index of entries on disk; move entries to disk and back
 //	pinned, version        the item that a slot refers to, and its version
-//	policy                 chooses victims; it changes only ghosts, in the notes of buckets
+//	policy, ghost          choose victims; they change only ghosts, in the notes of buckets
 //	segment, expiry        blocks of items, their byte counts, expiry and pins
-//	loads, copies          loads that are under way, and copies of values in debug modes
-//	slot, item, clock      the layouts of a slot and an item, and time in seconds
+//	loads, marks, copies   loads and Restores under way, and copies of values in debug modes
+//	slot, item             the layouts of a slot and an item
+//	clock, coarse          time in seconds and ticks
 //	timer                  begins sweeps
 
 package cache
@@ -90,9 +93,10 @@ const (
 	mostSegmentBytes  = 1 << 20
 )
 
-// New returns an empty cache over parent, which must be safe for concurrent use and outlive the
-// cache. It takes no memory of parent; Set does, and Close gives it back. It panics if parent is
-// nil, and for options that are a mistake.
+// New returns a cache over parent, which must be safe for concurrent use and outlive the cache. The
+// cache is empty, and takes no memory of parent before the first Set, unless Options.Disk has
+// entries of an earlier process. Close gives all memory back. New panics if parent is nil, and for
+// options that are a mistake.
 func New(parent freehold.Allocator, o *Options) *Cache {
 	c := &Cache{}
 	c.init(parent, o)
@@ -101,6 +105,9 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 
 func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	o.check()
+	if o.Disk != nil { // openDisk takes memory
+		owners.MustHaveParent("cache.New", parent)
+	}
 	c.options, c.seed, c.clock = *o, hash.NewSeed(), clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
 	if o.Collect {
@@ -124,9 +131,9 @@ func (c *Cache) init(parent freehold.Allocator, o *Options) {
 	c.number = opened.Add(c, true)
 }
 
-// shardsFor returns the number of shards of a cache, a power of two: about four for each processor,
+// shardsFor returns the number of shards of a cache, a power of two: up to four for each processor,
 // so that writers seldom meet. Small caches have fewer, so that each shard has leastShardBytes.
-// Very large ones have more, so that a shard has about mostShardBytes.
+// Very large ones have more, so that a shard has less than twice mostShardBytes.
 func shardsFor(maxBytes int) int {
 	n := max(min(4*runtime.GOMAXPROCS(0), maxBytes/leastShardBytes), maxBytes/mostShardBytes, 1)
 	return 1 << (bits.Len(uint(n)) - 1)
@@ -145,7 +152,7 @@ func segmentBytesFor(parent freehold.Allocator, shardBytes int) int {
 	return least
 }
 
-// Two sizes are stored in another way than most:
+// Two kinds of entries are stored in another way than most, for their size:
 //   - An item above 1/largeShare of a segment is large. It shares no segment with smaller ones, and
 //     may have one of its own.
 //   - An entry above 1/hugeShare of a shard's share of the bound is huge. Other shards lend room
@@ -153,6 +160,8 @@ func segmentBytesFor(parent freehold.Allocator, shardBytes int) int {
 const (
 	largeShare = 4
 	hugeShare  = 4
+
+	maxEntryBytes = 1 << 30 // of key and value together
 )
 
 // isLarge reports whether an item is large. bytes is its size, with its head.
@@ -181,22 +190,23 @@ func (c *Cache) ownBytes() int {
 func (c *Cache) shardOf(h uint64) *shard { return &c.shards[h>>32&uint64(len(c.shards)-1)] }
 
 // MaxEntry returns the size of the largest entry that the cache takes, in bytes of key and value
-// together: half of MaxBytes, and at most 1 GiB. Resize and a budget change it. An entry larger
-// than a quarter of a shard is huge, and may make all shards evict. With shards of 4 MiB, an entry
-// of more than 1 MiB is huge.
+// together: half of MaxBytes, and at most 1 GiB. Resize and a budget change it.
+//
+// An entry larger than a quarter of a shard, such as 1 MiB in a shard of 4 MiB, may make all shards
+// evict.
 func (c *Cache) MaxEntry() int {
 	c.base.MustBeOpen(&kind, "MaxEntry")
 	return c.maxEntry()
 }
 
-func (c *Cache) maxEntry() int { return min(int(c.bound.now.Load())/2, 1<<30) }
+func (c *Cache) maxEntry() int { return min(int(c.bound.now.Load())/2, maxEntryBytes) }
 
-// Len returns the number of entries. It counts expired entries until they are dropped, and keys
-// that GetOrLoad remembers as not found.
+// Len returns the number of entries in memory. It counts expired entries until they are dropped, and
+// keys that GetOrLoad remembers as not found. It costs as much as Stats.
 func (c *Cache) Len() int { return c.Stats().Len }
 
-// Clear deletes all entries. An entry that is stored during the call may stay. A load that
-// GetOrLoad began before the call is not stored.
+// Clear deletes all entries, also those on disk. An entry that is stored during the call may stay. A
+// load that GetOrLoad began before the call is not stored.
 func (c *Cache) Clear() {
 	c.base.MustBeOpen(&kind, "Clear")
 	for i := range c.shards {
@@ -207,10 +217,12 @@ func (c *Cache) Clear() {
 	}
 }
 
-// Close returns all memory to the parent. No other call but Len and Stats may be under way. Later
-// calls panic, except Close, Len and Stats. Close the cache before its parent.
+// Close returns all memory to the parent. No other call but Len and Stats may be under way: Close
+// panics if it finds one, such as a View. Later calls panic, except Close, Len and Stats. Close the
+// cache before its parent.
 //
-// Close cancels the loads that Options.RefreshAfter has begun, and waits for them.
+// Close cancels the loads that Options.RefreshAfter has begun, and waits for them. With
+// Options.Disk, it writes the buffered entries and the index to disk.
 func (c *Cache) Close() {
 	c.refreshes.cancel()
 	if !c.base.MayClose(&kind, true) {

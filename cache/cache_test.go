@@ -17,6 +17,7 @@ import (
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/test/await"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 func newCache(t testing.TB, o Options) *Cache {
@@ -472,7 +473,7 @@ type rounded struct {
 	page, zones int
 }
 
-func (p rounded) GoodSize(n int) int { return roundUp(n+p.zones, p.page) }
+func (p rounded) GoodSize(n int) int { return vm.RoundUp(n+p.zones, p.page) }
 
 // TestSegmentsOfTheParent: segments have the smallest size that the parent does not round up. Red
 // zones do not enlarge them.

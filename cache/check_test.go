@@ -42,7 +42,7 @@ func (s *shard) check() {
 		demand(tagOf(s.c.seed.Bytes(it.key())) == w.tag(), "an item of another key")
 		demand(g.main == w.main(), "a slot of another queue than its segment")
 		demand(s.version(w, it) <= s.top(), "version %d, and the last position is %d", s.version(w, it), s.top())
-		live[n] += uint32(it.size())
+		live[n] += uint32(it.live())
 		due, first := g.due[g.partOf(offset)], g.first[g.partOf(offset)]
 		demand(first != 0 && first <= offset+1, "an item at %d, before the first of its part, %d", offset, first)
 		if expires := s.c.clock.secondOf(it.expires.Load()); expires != 0 {

@@ -14,25 +14,8 @@
 //	| 0 | second 31 bits |
 //	| 1 | tick since begin, modulo 2^31: 24 days |
 //
-// The tick that is meant is at most 12 days away from now, since sweeps drop expired items.
-//
-// # The coarse clock
-//
-// Reading the system's clock costs as much as a search of the index. So the function now loads the
-// second from coarse. The first call in each second sets coarse and a timer:
-//
-//	coarse   0    --look--> asked | second --look--> second --timer--> 0
-//	              |----------------- second -----------------|--margin--|
-//
-// The timer fires margin before the second ends. From then on all calls look at the system's clock,
-// until the next second begins. So a timer that is late by less than half of margin does no harm.
-// It is later if the whole process was stopped. Then reads may find expired entries until the timer
-// has run; the runtime runs due timers first.
-//
-// No timer runs while nothing calls now. Each second has its own timer, as sweeps have: see
-// timer.go. A timer that was set in a testing/synctest bubble does not fire once the bubble has
-// ended. So a clock that was made in a bubble has no coarse second, and a call from a bubble sets
-// none. The clock knows a bubble by its time, which begins in the year 2000.
+// An expiry in ticks means the tick that is nearest to now. It is less than 12 days away, since
+// sweeps drop expired items.
 
 package cache
 
@@ -43,13 +26,8 @@ import (
 	"time"
 )
 
-const (
-	margin        = time.Second / 16
-	asked  uint32 = 1 << 31        // in coarse: the bit of a second for which a timer is being set
-	exact  uint32 = math.MaxUint32 // in coarse: every call looks at the system's clock
-)
-
 // A clock counts seconds from firstSecond, so that 0 can mean never, and 1 handled: see expiry.go.
+// coarse.go has its calls for the current second.
 type clock struct {
 	begin  time.Time
 	jitter float64
@@ -79,34 +57,6 @@ func clockOf(jitter float64) clock {
 
 func afterFunc(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
-// now returns the current second.
-func (c *clock) now() uint32 {
-	if s := c.coarse.Load(); s-1 < asked-1 {
-		return s
-	}
-	return c.look()
-}
-
-// look returns the current second by the system's clock. If the second has more than margin left,
-// look makes it coarse until then.
-func (c *clock) look() uint32 {
-	t := c.since(c.begin)
-	s := secondAt(t)
-	left := time.Second - t%time.Second - margin
-	if left > 0 && t >= 0 && c.coarse.CompareAndSwap(0, asked|s) {
-		coarse := c.coarse
-		c.after(left, func() {
-			if !coarse.CompareAndSwap(asked|s, 0) {
-				coarse.CompareAndSwap(s, 0)
-			}
-		})
-		if c.since(c.begin)-t < margin/4 { // else the timer was set late
-			c.coarse.CompareAndSwap(asked|s, s)
-		}
-	}
-	return s
-}
-
 func secondAt(t time.Duration) uint32 { return uint32(t/time.Second) + firstSecond }
 
 // expires returns the expiry of an entry that is stored now: the first second or tick that begins
@@ -122,7 +72,7 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 	return c.secondAfter(ttl)
 }
 
-// shortened returns a TTL shortened by jitter.
+// shortened returns a TTL that jitter has shortened, and at most half of the largest Duration.
 func (c *clock) shortened(ttl time.Duration) time.Duration {
 	ttl = min(ttl, math.MaxInt64/2)
 	if c.jitter > 0 {
@@ -131,12 +81,12 @@ func (c *clock) shortened(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// secondAfter returns the first second to begin after ttl.
+// secondAfter returns the first second that begins ttl from now or later.
 func (c *clock) secondAfter(ttl time.Duration) uint32 {
 	return max(second((c.since(c.begin)+ttl-1)/time.Second+1), firstSecond) // a bubble's clock is behind
 }
 
-// second returns the second that begins n seconds after the clock's begin.
+// second returns the second that begins n seconds after the clock's begin, within the 31 bits.
 func second(n time.Duration) uint32 { return uint32(min(max(n+firstSecond, handled), math.MaxInt32)) }
 
 // tickAfter returns the first tick to begin at or after a time since the clock's begin, and
@@ -237,13 +187,15 @@ func (c *clock) accessOf(e *Entry) access {
 	return a
 }
 
-// seconds returns a TTL in seconds, rounded up. The TTL is not negative.
+// seconds returns a TTL in seconds, rounded up, and at most 2^30.
+//
+// Precondition: the TTL is not negative.
 func seconds(ttl time.Duration) uint32 {
 	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }
 
-// fixed converts a second of the clock to Unix time, which all processes share. 0 stays 0. unfixed
-// is its inverse.
+// fixed converts a second of the clock to Unix time, for another process; 0 stays 0. unfixed is its
+// inverse.
 func (c *clock) fixed(second uint32) uint32 {
 	if second == 0 {
 		return 0

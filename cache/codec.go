@@ -8,6 +8,7 @@ package cache
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -46,7 +47,8 @@ func NewCodec[T any](marshal func(v any) ([]byte, error), unmarshal func(b []byt
 }
 
 // codecOf returns codec. If it is nil, codecOf returns the codec of types that are their own bytes.
-func codecOf[T any](param string, codec *Codec[T]) Codec[T] {
+// field is Keys or Values.
+func codecOf[T any](field string, codec *Codec[T]) Codec[T] {
 	t := reflect.TypeFor[T]()
 	switch {
 	case codec != nil:
@@ -68,14 +70,18 @@ func codecOf[T any](param string, codec *Codec[T]) Codec[T] {
 			},
 		}
 	}
-	arg.PointerFree("cache.NewOf", param, freehold.PointerFree[T]())
+	if err := freehold.PointerFree[T](); err != nil {
+		fault, _, _ := strings.Cut(err.Error(), "; ") // without its advice: the caller's type is right
+		arg.PointerFree("cache.NewOf", field[:1]+"=", fmt.Errorf("%s; set OfOptions.%s, for example to cache.NewCodec[%v](json.Marshal, json.Unmarshal)", fault, field, t))
+	}
 	return Codec[T]{
 		Append: func(dst []byte, v T) ([]byte, error) { return append(dst, memory(&v)...), nil },
 		Decode: func(b []byte) (v T, err error) {
-			if copy(memory(&v), b) < len(memory(&v)) {
-				err = fmt.Errorf("freehold: %d bytes are no %v", len(b), t)
+			if len(b) != len(memory(&v)) {
+				return v, fmt.Errorf("freehold: %d bytes are no %v", len(b), t)
 			}
-			return v, err
+			copy(memory(&v), b)
+			return v, nil
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/collect"
 )
@@ -129,11 +131,17 @@ func TestCollectAfterTheHeap(t *testing.T) {
 	collect.All()
 }
 
-// The blocks of an arena may end before the collector frees them.
+// The blocks of an arena may end before the collector frees them. A cache that New refuses is not
+// reported as dropped.
 func TestCollectNeedsBlocksThatStay(t *testing.T) {
+	defer owners.WatchTo(io.Discard)()
 	a := arena.NewShared(freehold.Default(), nil)
 	defer a.Close()
 	for _, parent := range []freehold.Allocator{a, freehold.NewLimit(a, 1<<20), freehold.NewFallback(freehold.Default(), a)} {
 		panics.Want(t, "freehold: cache.New: Options.Collect with a parent...", func() { New(parent, &Options{MaxBytes: MinBytes, Collect: true}) })
+	}
+	owners.Collect()
+	if all := owners.All(); len(all) > 0 {
+		t.Errorf("dropped: %v", all)
 	}
 }

@@ -1,4 +1,4 @@
-// Disk: Options.Disk, and the store that the tiers of all shards share.
+// Disk: Options.Disk, its figures, and the store that the tiers of all shards share.
 
 package cache
 
@@ -12,33 +12,35 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-const bufferShare = 8 // buffers take Options.MaxBytes/bufferShare more
+const bufferShare = 8 // the buffers take 1/bufferShare of Options.MaxBytes, outside of it
 
 // A Disk is a second, larger tier of a cache, in a file on an SSD. The cache writes entries that it
-// evicts from memory to the file, and reads that miss in memory read the file. All calls mean the
-// same as without a disk, with the exceptions in the guide, docs/caches.md: for example, All and
-// Snapshot see the entries in memory only.
+// evicts from memory to the file. A read that misses in memory reads the file, and brings the entry
+// back to memory. All calls mean the same as without a disk, with the exceptions in docs/caches.md:
+// for example, All and Snapshot see only the entries in memory.
 //
 // Entries larger than about 1 MiB are not written to disk.
 //
 // Each entry on disk takes about 11 bytes of memory, within Options.MaxBytes. If that is short, old
-// entries on disk are dropped. The buffers of the file take an eighth of Options.MaxBytes more, and
-// 1 MiB: together at least 5 MiB, or 4 for a file of 8 MiB, and at most 17.
+// entries leave the disk. The buffers take more, outside of Options.MaxBytes: an eighth of it, from
+// 4 to 16 MiB, and 1 MiB for the writer. With a file of 8 MiB they take 4 MiB together.
 //
 // Get waits about 0.1 ms if it reads the disk, and may block a thread. Delete, Add, Replace,
-// CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do.
+// CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do: if the
+// disk falls behind, entries that leave memory are lost, and DiskStats.Dropped counts them.
 //
-// Close writes the buffered entries and an index of the entries on disk. The next New with the same
-// Dir and Options.Format finds the entries again. The tier begins empty after a crash, if the size
-// of the file has changed, or if Options.Access or RefreshAfter is newly set or unset. It also
-// begins empty if another Options.MaxBytes or number of processors gives the cache more shards. A
-// line of log/slog's default logger says why.
+// Close writes the buffered entries and an index of the entries on disk. The entries in memory are
+// lost without a snapshot. The next New with the same Dir finds the entries on disk again. The tier
+// begins empty after a crash, or if these have changed: Options.Format, the size of the file,
+// whether Options.Access is set, or whether RefreshAfter is. It also begins empty if another
+// Options.MaxBytes or number of processors gives the cache more shards. New logs why, to the default
+// logger of log/slog.
 //
 // Only Close closes the file. A cache that is dropped without Close keeps the file locked until the
 // process ends.
 //
-// If the disk fails, the tier turns itself off, logs an error to log/slog's default logger, and the
-// cache goes on in memory: see DiskStats.Off. New does the same if it cannot open the files.
+// If the disk fails, the tier turns itself off and logs an error, and the cache goes on in memory:
+// see DiskStats.Off. New does the same if it cannot open the files.
 type Disk struct {
 	// Dir is the directory of the files freehold.disk and freehold.disk.index. It must exist. One
 	// cache at a time may use it.
@@ -48,9 +50,9 @@ type Disk struct {
 	// The file has a header of 4 KiB and then whole MiB, so 8 MiB have room for 7 MiB of entries.
 	MaxBytes int64
 
-	// MinValue is the size of the smallest value that is written to disk, in bytes. In the index
-	// and in the time of a read, a small entry costs as much as a large one. New panics if MinValue
-	// is negative.
+	// MinValue is the size of the smallest value that is written to disk, in bytes. A small entry
+	// takes as much of the index as a large one, and a read of it takes as long. New panics if
+	// MinValue is negative.
 	MinValue int
 }
 
@@ -61,15 +63,15 @@ type DiskStats struct {
 	IndexBytes  int   // memory of the index, within Options.MaxBytes
 	BufferBytes int   // memory of the buffers, outside of Options.MaxBytes
 
-	Hits         uint64 // of Stats.Hits: reads that found the entry on disk only
-	Written      uint64 // entries written, each time that they leave memory and are not on disk
-	WrittenBytes uint64 // bytes written to the file, including entries that were written again
-	Rejected     uint64 // entries that left memory and are not to be written: see the guide
+	Hits         uint64 // reads that found the entry on disk alone, also if GetContext left before
+	Written      uint64 // entries written: an entry counts each time that it goes to disk
+	WrittenBytes uint64 // bytes written to the file, including entries that were rewritten
+	Rejected     uint64 // entries that left memory and were not to be written: see docs/caches.md
 	Dropped      uint64 // entries that left memory and were lost: no free buffer, no index memory, Off
-	Evicted      uint64 // entries dropped from the disk for room, or because the index has no memory
+	Evicted      uint64 // entries that left the disk for room, or because the index had no memory
 	Errors       uint64 // entries lost: damaged, a failed read, or Off
 
-	Off error // the error because of which the disk is not used, or nil
+	Off error // why the disk is not used, or nil
 }
 
 func (d *Disk) check(o *Options) {
@@ -91,8 +93,8 @@ func (d *Disk) check(o *Options) {
 	}
 }
 
-// openDisk opens the store, and loads the index of the last clean stop. On an error it logs, and
-// the cache has no tiers.
+// openDisk opens the store, and loads the index of the last clean stop. After an error, which it
+// logs, the shards have no tiers.
 func (c *Cache) openDisk() {
 	d := *c.options.Disk
 	c.options.Disk = &d
@@ -127,7 +129,7 @@ func (c *Cache) openDisk() {
 	c.disk = store
 }
 
-// newDiskSeed gives the cache a random seed that can be written to the index file.
+// newDiskSeed gives the cache a random seed that the index file can have.
 func (c *Cache) newDiskSeed() {
 	c.seed = hash.SeedOf([3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()})
 }
@@ -142,76 +144,7 @@ func (c *Cache) closeDisk() {
 	}
 }
 
-// An owner is the store's disk.Owner. Its reference to the cache is weak, so that the store does
-// not keep a dropped cache alive.
-type owner struct{ weak.Pointer[Cache] }
-
-// locked calls f with the tier of a hash, under its shard's lock.
-func (o owner) locked(h uint64, f func(t *tier)) {
-	if c := o.Value(); c != nil {
-		s := c.shardOf(h)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.tier != nil {
-			f(s.tier)
-		}
-	}
-}
-
-// Worth returns 1 for a record that was hit since it was written, and 0 for all others.
-func (o owner) Worth(h uint64, at disk.Place) (n int) {
-	o.locked(h, func(t *tier) {
-		if slot := t.find(h, at); slot != nil && diskSlot(slot.Load())&diskHit != 0 {
-			n = 1
-		}
-	})
-	return n
-}
-
-// Rewrite writes a record again, unless it has expired or the index does not refer to it any more.
-func (o owner) Rewrite(at disk.Place, r *disk.Record) {
-	o.locked(r.Hash, func(t *tier) {
-		slot := t.find(r.Hash, at)
-		if slot == nil || t.store == nil || r.Expires != 0 && t.s.c.clock.unfixed(r.Expires) <= t.s.c.clock.now() {
-			return
-		}
-		if to, ok := t.store.Append(r); ok {
-			t.newest = to
-			slot.Store(uint64(diskSlotOf(tagOf(r.Hash), to, disk.Size(len(r.Key), len(r.Value)))))
-		}
-	})
-}
-
-// Leave removes the slot of a record whose region is to be overwritten.
-func (o owner) Leave(h uint64, at disk.Place) {
-	o.locked(h, func(t *tier) {
-		t.full = true
-		if slot := t.find(h, at); slot != nil {
-			t.part(h).Remove(slot)
-			t.evicted++
-		}
-	})
-}
-
-// Lost removes the slots of all records at from <= place < to.
-func (o owner) Lost(from, to disk.Place) {
-	c := o.Value()
-	for i := 0; c != nil && i < len(c.shards); i++ {
-		o.locked(uint64(i)<<32, func(t *tier) {
-			for j := range t.parts {
-				t.each(&t.parts[j], func(_ uint64, w diskSlot) bool {
-					if w.place() < from || w.place() >= to {
-						return true
-					}
-					t.errors++
-					return false
-				})
-			}
-		})
-	}
-}
-
-// addDisk sets the figures of the store. The tiers add theirs by addTo.
+// addDisk sets the figures that the store has. The tiers add theirs by addTo.
 func (c *Cache) addDisk(st *Stats) {
 	st.Disk.Off = c.diskOff
 	if c.disk == nil {

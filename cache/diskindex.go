@@ -1,14 +1,13 @@
-// Disk index: the file of the index between a clean stop and the next start.
-//
-// Close writes the indexes of all shards to the index file, and the next New reads them:
+// Disk index: the index file, which has the indexes of all shards from a clean stop to the next
+// start.
 //
 //	| format of the file 4 B | length of Options.Format 4 B, its bytes | seed 3 * 8 B
 //	| highest version 8 B | newest place 4 B | extra bytes 4 B | shards 4 B | parts of a shard 4 B
 //	| for each part of each shard: number of slots 8 B, slots
 //
 // Numbers are little-endian. The store verifies a checksum of the file. A slot has 27 bits of its
-// key's hash. The numbers of its part and its shard are further bits. No others are known. So a
-// cache with more shards begins empty, and a shard has no more parts than the file.
+// key's hash, and the numbers of its part and its shard are further bits. The others are not known.
+// So a cache with more shards begins empty, and a shard has no more parts than in the file.
 
 package cache
 
@@ -57,19 +56,6 @@ func (c *Cache) saveDisk(w io.Writer) error {
 	return b.Flush()
 }
 
-// each calls f with each slot of a part of the index, and with the slot's tag as a hash. It removes
-// the slots for which f returns false.
-func (t *tier) each(ix *cuckoo.Index, f func(h uint64, w diskSlot) bool) {
-	for i := range ix.Buckets() {
-		b := ix.Bucket(i)
-		for j := range b.Slots {
-			if w := diskSlot(b.Slots[j].Load()); w != 0 && !f(uint64(w.tag()), w) {
-				ix.Remove(&b.Slots[j])
-			}
-		}
-	}
-}
-
 // errOtherDisk says that a cache with other options has written the index file.
 var errOtherDisk = errors.New("the disk tier is of a cache with other options")
 
@@ -103,7 +89,7 @@ func (c *Cache) loadDisk(r io.Reader) error {
 	c.raise(highest)
 	for i := range c.shards {
 		t := c.shards[i].tier
-		t.newest, t.parts = newest, t.parts[:min(int(parts), len(t.parts))]
+		t.newest, t.parts = newest, t.parts[:min(parts, uint64(len(t.parts)))]
 	}
 	for shard := range shards {
 		for part := range parts {
@@ -114,12 +100,15 @@ func (c *Cache) loadDisk(r io.Reader) error {
 				}
 				c.shardOf(shard<<32).tier.loadSlot(uint64(w.tag())|part<<cuckoo.TagBits, w)
 			}
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return nil
 }
 
-// loadSlot inserts a slot from the index file. h has the known bits of the key's hash.
+// loadSlot inserts a slot of the index file. h has the known bits of the key's hash.
 func (t *tier) loadSlot(h uint64, w diskSlot) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()

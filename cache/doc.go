@@ -15,30 +15,37 @@
 //
 // # Keys and values
 //
-// Both are bytes. The cache copies them; no call keeps or changes its arguments. For a string s of
-// up to 32 bytes, []byte(s) allocates nothing. For a longer one, unsafe.Slice of unsafe.StringData
-// avoids the copy. [Of] is a cache of other types.
+// Keys and values are bytes. The cache copies them; no call keeps or changes its arguments. For a
+// string s of up to 32 bytes, []byte(s) allocates nothing. For a longer one, unsafe.Slice of
+// unsafe.StringData avoids the copy. [Of] is a cache of other types.
 //
 // # The bound
 //
 // Entries, index and bookkeeping together never take more than MaxBytes. When a new entry needs
 // room, the cache first drops expired entries. Then it evicts rarely read ones by S3-FIFO: an entry
-// that was read twice is kept longer. A Set fails only if the entry is too large (see
-// [ErrTooLarge]), if kept entries or readers hold nearly all of the cache, or if the parent refuses
-// memory and evicting does not help: a shard has none yet, or a large entry needs a block of its
-// own.
+// that was read twice is kept longer. A Set fails in three cases only:
 //
-// Entries leave within a second after they have expired. Those with a TTL in fractions of a second
-// may stay for that second while others are evicted. When most entries are deleted or have
-// expired, the cache gives their memory back to the parent within a minute. A timer does this. It
-// runs only while an entry has a TTL or memory can be given back. No goroutine waits.
+//   - The entry is too large: see [ErrTooLarge].
+//   - Kept entries or readers hold nearly all of the cache.
+//   - The parent refuses memory, and evicting does not help: the shard has no memory yet, or the
+//     entry is large and needs a block of its own.
 //
-// # Who may use it at once
+// Expired entries leave within a second. For that second, an entry with a TTL in fractions of a
+// second may stay while others are evicted. When most entries are deleted or have expired, the cache
+// returns their memory to the parent within a minute. A timer does this. It runs only while an entry
+// has a TTL or memory can be returned. No goroutine waits.
+//
+// # A tier on disk
+//
+// With [Options].Disk, evicted entries go to a file on an SSD, of up to 256 GiB. A read that misses
+// in memory reads the file, and brings the entry back. See [Disk].
+//
+// # Concurrency
 //
 // Any number of goroutines may call any method at the same time, except Close. Get, View and
-// GetMany take no lock. A writer locks one of many shards. A reader in View delays no other call,
-// but a block of its shard, usually 4 KiB to 1 MiB, cannot be reused until it returns. Calls for
-// one key are linearizable.
+// GetMany take no lock for an entry in memory. A writer locks one of many shards. A reader in View
+// delays no other call, but a block of its shard, usually 4 KiB to 1 MiB, cannot be reused until it
+// returns. Calls for one key are linearizable.
 //
 // # The collector
 //
@@ -46,6 +53,6 @@
 // [github.com/freehold-go/freehold/budget/auto] lets Go's heap grow to 64 MiB first; Options.GoHeap
 // of [github.com/freehold-go/freehold/budget], or GOGC, set another size.
 //
-// The collector frees the Go objects of a cache that is dropped without Close. It gives the memory
-// of the entries back to the parent only if Options.Collect is set.
+// The collector frees the Go objects of a cache that is dropped without Close. The memory of the
+// entries goes back to the parent only if Options.Collect is set.
 package cache

@@ -1,12 +1,12 @@
-// Expiry: when items of a segment expire, so that a sweep looks at few others.
+// Expiry: when the items of a segment expire, so that a sweep looks at few others.
 //
 //	part      | 0 | 1 | 2 | 3 | 4 | 5 | 6 |   of a segment's bytes
 //	first     the offset of the first item that begins there, plus 1
 //	due       the second at which the first of its items expires
 //
-// A due may be too early: its item may be gone, or have been given another TTL. It is never too
-// late. When a part is due, sweep.go looks at its items in the order of their memory. Items of
-// similar TTLs share segments, so most of them have expired then.
+// A due may be too early: its item may be gone, or have another TTL by now. It is never too late.
+// When a part is due, expirePart looks at all of its items. Since items of similar TTLs share
+// segments, most of them have expired then.
 
 package cache
 
@@ -15,8 +15,8 @@ const (
 	classes = 5
 )
 
-// classTTL has the longest TTL of each class but the last, in seconds. Class 0 is for items that do
-// not expire: their TTL is 0.
+// classTTL has the longest TTL, in seconds, of each class but the last. Class 0 is for items that
+// do not expire: their TTL is 0.
 var classTTL = [classes - 1]uint32{0, 16, 64, 256}
 
 // classOf returns the class of a TTL in seconds; 0 means that the item does not expire.
@@ -38,11 +38,11 @@ func classFor(seconds uint32, kept bool) uint8 {
 	return uint8(class)
 }
 
-// handled is the expiry of an item that a sweep has dropped, or has found without a slot. Items
-// that are stored expire later.
+// handled is the expiry of an item that expirePart has dropped or found to be garbage. No item is
+// stored with this expiry: see firstSecond.
 const handled = 1
 
-// expiry tells when the items of a segment expire. 0 is no item.
+// An expiry tells when the items of a segment expire. 0 is no item.
 type expiry struct {
 	first [parts]uint32
 	due   [parts]uint32
@@ -55,7 +55,7 @@ func (g *segment) endOf(part int) uint32 {
 	return uint32((uint64(part+1)*uint64(g.bytes) + parts - 1) / parts)
 }
 
-// dueIn returns the earliest due of segment n, or 0.
+// dueIn returns the earliest due of segment n, or 0 for never.
 func (s *shard) dueIn(n uint32) (due uint32) {
 	if g := s.segs.at(n); g.state == open || g.state == sealed {
 		for _, d := range g.due {
@@ -73,7 +73,8 @@ func earlier(a, b uint32) uint32 {
 	return a
 }
 
-// expect notes that the item at an offset expires at that second or tick.
+// expect notes that there is an item at an offset, and when it expires: a second, a tick, or 0 for
+// never. It schedules a sweep.
 func (s *shard) expect(g *segment, offset, expires uint32) {
 	p := g.partOf(offset)
 	if g.first[p] == 0 {
@@ -88,7 +89,7 @@ func (s *shard) expect(g *segment, offset, expires uint32) {
 	s.c.sweeper.wake(s.due)
 }
 
-// expectSooner notes that a read made an item expire sooner, at that second or tick.
+// expectSooner is expect for an item that a read has made expire sooner.
 func (s *shard) expectSooner(r pinned, expires uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -286,5 +287,54 @@ func TestCloseDuringASweep(t *testing.T) {
 	c.sweeper.run(c, at)
 	if c.sweeper.at.Load() != 0 {
 		t.Error("sweeps go on")
+	}
+}
+
+// TestClasses: the TTL that ends each class is in it.
+func TestClasses(t *testing.T) {
+	for seconds, want := range map[uint32]int{0: 0, 1: 1, 16: 1, 17: 2, 64: 2, 65: 3, 256: 3, 257: 4, 1 << 30: 4} {
+		if got := classOf(seconds); got != want {
+			t.Errorf("%d s: class %d, want %d", seconds, got, want)
+		}
+	}
+}
+
+// TestExpiredSegmentsAreSpare: a sealed segment whose items have all expired can be used again.
+func TestExpiredSegmentsAreSpare(t *testing.T) {
+	c := newCache(t, Options{})
+	s := &c.shards[0]
+	for i := range 100 {
+		must(0, c.SetTTL(fmt.Append(nil, i), make([]byte, 100), time.Minute))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.spares)
+	s.expire(s.c.clock.now()+100, math.MaxInt)
+	s.segs.each(func(n uint32, g *segment) {
+		if g.state == sealed {
+			t.Errorf("segment %d has %d bytes, and is sealed", n, g.live)
+		}
+	})
+	if len(s.spares) == before {
+		t.Error("no segment is spare")
+	}
+}
+
+// TestCopiesKeepTheirClass: a copy of an item shares its segment with items of its TTL.
+func TestCopiesKeepTheirClass(t *testing.T) {
+	c := newCache(t, Options{})
+	s := &c.shards[0]
+	for _, ttl := range []time.Duration{0, 10 * time.Second, time.Hour} {
+		key := []byte(ttl.String())
+		must(0, c.SetTTL(key, nil, ttl))
+		s.mu.Lock()
+		s.sealAll(true)
+		n, _ := s.segs.split(s.scan(c.seed.Bytes(key), key, true).w.place())
+		s.evacuate(n, rule{}, Room)
+		to, _ := s.segs.split(s.scan(c.seed.Bytes(key), key, true).w.place())
+		if got, want := s.segs.at(to).class, classFor(seconds(ttl), false); to == n || got != want {
+			t.Errorf("%v: moved from segment %d to %d of class %d, want class %d", ttl, n, to, got, want)
+		}
+		s.mu.Unlock()
 	}
 }

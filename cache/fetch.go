@@ -1,19 +1,20 @@
-// Fetch: reads of the entries on disk, and their promotion to memory.
+// Fetch: reads of entries on disk, and their promotion to memory.
 //
-//	load, without the lock --> settle, under it --> promote
+//	load, without the lock --> validate, under it --> promote
 //
-// An image is an item in a buffer of the Go heap, made from a record. Calls read images like items.
+// An image is an item in a buffer of the Go heap, made from a record. Calls read an image as they
+// read an item.
 //
 // # Why readers miss no entry
 //
-// A reader searches memory and then the disk, without a lock. An entry that goes to disk has its
-// disk slot before its item's slot is removed. An entry that goes to memory has an item before its
-// disk slot is forgotten, and forget makes the sequence counter of the disk index odd meanwhile. So
-// a miss is valid if the counters of both indexes were even before the search and are unchanged
-// after it.
+// A reader searches memory and then the disk, without a lock. An entry that goes to disk gets its
+// disk slot before its item's slot is removed. An entry that goes to memory gets its item's slot
+// before its disk slot is removed, and forget makes the sequence counter of the disk index odd
+// meanwhile. So a miss is valid if the counters of both indexes were even before the search and are
+// unchanged after it.
 //
 // A record that was read is valid only if its slot is still there under the lock, and if its place
-// was not reused (disk.Store.Life).
+// was not reused (disk.Store.Seq).
 
 package cache
 
@@ -30,12 +31,12 @@ import (
 	"github.com/freehold-go/freehold/internal/disk"
 )
 
-// A diskCopy has the records that load has read for a key, and an image if one has the key.
+// A diskCopy has the slots whose records load has read for a key, and an image if one has the key.
 type diskCopy struct {
 	it   *item // the image, in buf, or nil
 	buf  *[]byte
-	seen [mostCandidates]sighting
-	n    int // the number of seen; the last is that of it, if there is one
+	seen [mostCandidates]loadedSlot
+	n    int // the number of seen; the last one is the image's, if there is one
 }
 
 // images is a pool of buffers for images.
@@ -48,14 +49,14 @@ func (c *diskCopy) done() {
 	}
 }
 
-// A sighting is a slot whose record was read.
-type sighting struct {
-	w    diskSlot // without diskHit
-	life uint64   // disk.Store.Life of its place
+// A loadedSlot is a slot whose record load has read.
+type loadedSlot struct {
+	w   diskSlot // without diskHit
+	seq uint64   // disk.Store.Seq of its place
 }
 
-// load reads the record of key to c, without a lock. It removes slots whose records cannot be read,
-// and reports whether there were slots with the key's tag.
+// load reads the record of key to c, without a lock. It removes slots whose records cannot be read.
+// It reports whether there were slots with the key's tag.
 func (t *tier) load(h uint64, key []byte, c *diskCopy) (any bool) {
 	c.it, c.n = nil, 0
 	words, n := t.slots(h)
@@ -63,13 +64,10 @@ func (t *tier) load(h uint64, key []byte, c *diskCopy) (any bool) {
 		c.buf = images.Get().(*[]byte)
 	}
 	for _, w := range words[:n] {
-		x := sighting{w &^ diskHit, t.store.Life(w.place())}
+		x := loadedSlot{w &^ diskHit, t.store.Seq(w.place())}
 		t.s.c.seam.At(diskSlotSeen)
 		it, err := t.read(w, key, c.buf)
 		t.s.c.seam.At(diskRead)
-		if errors.Is(err, disk.ErrOverwritten) {
-			continue // if the slot is still there, settle finds that it is not in c.seen
-		}
 		if err != nil && !errors.Is(err, disk.ErrOtherKey) {
 			t.lose(h, x)
 			continue
@@ -119,8 +117,8 @@ func (t *tier) read(w diskSlot, key []byte, buf *[]byte) (*item, error) {
 }
 
 // lose removes the slot of a record that could not be read, and counts the entry in
-// DiskStats.Errors.
-func (t *tier) lose(h uint64, x sighting) {
+// DiskStats.Errors. It is a no-op if the record was overwritten, as the slot is gone then.
+func (t *tier) lose(h uint64, x loadedSlot) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	if at := t.stillAt(h, x); at != nil {
@@ -129,22 +127,21 @@ func (t *tier) lose(h uint64, x sighting) {
 	}
 }
 
-// stillAt returns the slot of x if it still refers to the record that was read, else nil.
-func (t *tier) stillAt(h uint64, x sighting) *atomic.Uint64 {
+// stillAt returns the slot of x if it still refers to the record that was read, or nil.
+func (t *tier) stillAt(h uint64, x loadedSlot) *atomic.Uint64 {
 	at := t.find(h, x.w.place())
-	if at == nil || diskSlot(at.Load())&^diskHit != x.w || t.store.Life(x.w.place()) != x.life {
+	if at == nil || t.store.Seq(x.w.place()) != x.seq {
 		return nil
 	}
 	return at
 }
 
-// settle decides under the lock what c, which was read without it, is worth. It returns the image
-// of key and its slot at, or the zero pinned if the key is not on disk. ok is false if slots have
-// changed since the read: the caller reads again. After fetches tries, settle forgets the slots
-// instead.
+// validate checks under the lock what load has read to c without it. It returns the image of key and
+// its slot, or the zero pinned if the key is not on disk. ok is false if slots have changed since
+// the read, so that the caller must read again. After mostTries, validate forgets the slots instead.
 //
 // Precondition: the caller holds the lock, and the key has no item in memory.
-func (t *tier) settle(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Uint64, ok bool) {
+func (t *tier) validate(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Uint64, ok bool) {
 	if c.it != nil {
 		if at = t.stillAt(h, c.seen[c.n-1]); at != nil && c.it.hasExpired(&t.s.c.clock) {
 			t.part(h).Remove(at)
@@ -157,10 +154,10 @@ func (t *tier) settle(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Ui
 	found := ix.Search(tagOf(h))
 	for at := ix.Next(&found); at != nil; at = ix.Next(&found) {
 		w := diskSlot(at.Load()) &^ diskHit
-		if w == 0 || w.tag() != tagOf(h) || slices.Contains(c.seen[:c.n], sighting{w, t.store.Life(w.place())}) {
+		if w == 0 || slices.Contains(c.seen[:c.n], loadedSlot{w, t.store.Seq(w.place())}) {
 			continue
 		}
-		if tries < fetches {
+		if tries < mostTries {
 			return pinned{}, nil, false
 		}
 		t.forget(h)
@@ -170,9 +167,9 @@ func (t *tier) settle(h uint64, c *diskCopy, tries int) (r pinned, at *atomic.Ui
 	return pinned{}, nil, true
 }
 
-// fetch returns the item of a key that was not in memory. If promotes, it brings the entry to
-// memory and returns the pinned item there. Without promotes, or if memory has no room, it returns
-// an image. An image has neither a slot nor a pin.
+// fetch returns the item of a key that was not in memory. If promotes is set, it brings the entry to
+// memory and returns the pinned item there. Otherwise, or if memory has no room, it returns an
+// image, which has neither a slot nor a pin.
 func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 	t, ix := s.tier, s.tier.part(h)
 	var c diskCopy
@@ -186,7 +183,7 @@ func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 		if !t.load(h, key, &c) && (moves|diskMoves)&1 == 0 && s.index.Moves() == moves && ix.Moves() == diskMoves {
 			return pinned{}
 		}
-		if r, ok := s.fetched(h, key, &c, tries, promotes); ok {
+		if r, ok := s.tryFetch(h, key, &c, tries, promotes); ok {
 			if !r.isImage() {
 				c.done()
 			}
@@ -195,8 +192,8 @@ func (s *shard) fetch(h uint64, key []byte, promotes bool) pinned {
 	}
 }
 
-// fetchContext is fetch, but returns the error of ctx once ctx is done. The fetch then goes on in
-// its goroutine.
+// fetchContext is fetch, but returns the error of ctx once ctx is done. The fetch then goes on in a
+// goroutine.
 func (s *shard) fetchContext(ctx context.Context, h uint64, key []byte) (pinned, error) {
 	if _, n := s.tier.slots(h); n == 0 || ctx.Done() == nil {
 		return s.fetch(h, key, true), nil
@@ -224,7 +221,7 @@ func (s *shard) fetchContext(ctx context.Context, h uint64, key []byte) (pinned,
 	}
 }
 
-// orFetch returns r, the result of find, or what fetch finds if r is empty. It is inlined, and
+// orFetch returns r, the result of find, or the result of fetch if r is empty. It is inlined, and
 // reads nothing that writers change.
 func (c *Cache) orFetch(s *shard, r pinned, h uint64, key []byte, promotes bool) pinned {
 	if r.it == nil && c.disk != nil {
@@ -233,14 +230,15 @@ func (c *Cache) orFetch(s *shard, r pinned, h uint64, key []byte, promotes bool)
 	return r
 }
 
-// fetched is the part of fetch that holds the lock. ok is false if fetch must read again.
-func (s *shard) fetched(h uint64, key []byte, c *diskCopy, tries int, promotes bool) (r pinned, ok bool) {
+// tryFetch is the part of fetch that holds the lock, after load. If fetch must load again, ok is
+// false.
+func (s *shard) tryFetch(h uint64, key []byte, c *diskCopy, tries int, promotes bool) (r pinned, ok bool) {
 	s.lockFor(0)
 	defer s.unlock()
 	if r = s.scan(h, key, true); r.it != nil {
 		return s.hold(r.at), true
 	}
-	r, at, ok := s.tier.settle(h, c, tries)
+	r, at, ok := s.tier.validate(h, c, tries)
 	if r.it == nil || !promotes {
 		return r, ok
 	}
@@ -255,8 +253,7 @@ func (s *shard) fetched(h uint64, key []byte, c *diskCopy, tries int, promotes b
 }
 
 // promote stores the entry of an image in memory, with its version, and reports whether it could.
-// If reads change the expiry of entries, it also forgets the disk slot, since the record is
-// outdated.
+// If reads change the expiry of entries, the record is outdated, and promote forgets its slot too.
 func (s *shard) promote(h uint64, key []byte, r pinned) bool {
 	c := s.c
 	e := s.entryOf(r, c.accessTime())
@@ -276,8 +273,8 @@ func (s *shard) promote(h uint64, key []byte, r pinned) bool {
 	return err == nil
 }
 
-// lockKey locks the shard as lockFor does. It returns the item of key, or its image if the entry is
-// only on disk, and whether the entry is live. It reads the disk without the lock.
+// lockKey locks the shard as lockFor does. It returns the item of key, or an image if the entry is
+// on disk alone, and whether the entry is live. It reads the disk without the lock.
 func (s *shard) lockKey(h uint64, key []byte, size int) (old pinned, found bool) {
 	var c diskCopy
 	for tries, ok := 0, false; ; tries++ {
@@ -288,8 +285,8 @@ func (s *shard) lockKey(h uint64, key []byte, size int) (old pinned, found bool)
 	}
 }
 
-// tryKey is the part of lockKey that locks, after the disk was read to c. ok is false, and the
-// shard unlocked, if lockKey must read again.
+// tryKey is the part of lockKey that locks, after load. If lockKey must load again, ok is false and
+// the shard is not locked.
 func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (old pinned, found, ok bool) {
 	s.lockFor(size)
 	defer func() {
@@ -298,7 +295,7 @@ func (s *shard) tryKey(h uint64, key []byte, size int, c *diskCopy, tries int) (
 		}
 	}()
 	if old, found = s.current(h, key); old.it == nil && s.tier != nil {
-		old, _, ok = s.tier.settle(h, c, tries)
+		old, _, ok = s.tier.validate(h, c, tries)
 		return old, old.it != nil, ok
 	}
 	return old, found, true

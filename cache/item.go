@@ -3,11 +3,13 @@
 //	| head | access | due    | flags   | version | key | value | to a unit | slack |
 //	| 12 B | 0, 4 B | 0, 4 B | 0, 4, 8 | 0, 8    |     |       | 0 to 3 B  |       |
 //
+// A rewrite by a smaller entry leaves slack: see rewrite.go.
+//
 // Items begin at multiples of 4 B, and their sizes are multiples of 4 B.
 //
 // An item is written before a slot refers to it. After that, only expires, access and due change,
-// by atomic stores. rewrite.go also rewrites items that have no reader. An item is live if a slot
-// refers to its place. Nothing in the item says so.
+// by atomic stores, with one exception: rewrite.go rewrites items that have no reader. An item is
+// live if a slot refers to its place. Nothing in the item says so.
 
 package cache
 
@@ -15,6 +17,8 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // An item is the head of a stored entry.
@@ -39,7 +43,7 @@ const (
 	unitBytes    = 4
 	maxKeyBytes  = 1<<16 - 1
 
-	// maxHeadBytes is the most that an item has beside its key and value.
+	// maxHeadBytes is the most that an item takes beside its key and value.
 	maxHeadBytes = headBytes + accessBytes + dueBytes + versionBytes + 8 + unitBytes
 )
 
@@ -64,7 +68,7 @@ const (
 	partsMask    = 1<<slackShift - 1
 	slackShift   = 5
 	slackBits    = 5
-	maxSlack     = 1<<slackBits - 1
+	longSlack    = 1<<slackBits - 1 // the first 4 B of the slack have its size
 	rewriteShift = slackShift + slackBits
 	rewriteBits  = 5
 	maxRewrites  = 1<<rewriteBits - 1
@@ -104,7 +108,7 @@ func (sh shape) isAbsent() bool    { return sh&kindMask == absent }
 func (sh shape) flagsBytes() int   { return int(flagsBytes[sh&kindMask]) }
 func (sh shape) accessBytes() int  { return sh.bytesIf(accessed, accessBytes) }
 func (sh shape) versionBytes() int { return sh.bytesIf(versioned, versionBytes) }
-func (sh shape) slackBytes() int   { return int(sh>>slackShift&maxSlack) * unitBytes }
+func (sh shape) slackUnits() int   { return int(sh >> slackShift & longSlack) }
 func (sh shape) rewrites() int     { return int(sh >> rewriteShift & maxRewrites) }
 
 // flagsOffset returns where the flags of an item begin.
@@ -121,21 +125,20 @@ func (sh shape) bytesIf(bit shape, n int) int {
 }
 
 // withSlack and withRewrites add slack and rewrites to a shape that has none.
-func (sh shape) withSlack(bytes int) shape { return sh | shape(bytes/unitBytes)<<slackShift }
-func (sh shape) withRewrites(n int) shape  { return sh | shape(n)<<rewriteShift }
+func (sh shape) withSlack(bytes int) shape {
+	return sh | min(shape(bytes/unitBytes), longSlack)<<slackShift
+}
+func (sh shape) withRewrites(n int) shape { return sh | shape(n)<<rewriteShift }
 
 // keyOffset returns where the key of an item begins.
 func (sh shape) keyOffset() int { return headBytes + int(partsBytes[sh&partsMask]) }
 
 // itemBytes returns the size of an item.
 func itemBytes(key []byte, e *Entry, sh shape) int {
-	return roundUp(sh.keyOffset()+len(key)+len(e.Value), unitBytes) + sh.slackBytes()
+	return vm.RoundUp(sh.keyOffset()+len(key)+len(e.Value), unitBytes)
 }
 
-func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
-
-// write makes the memory at it the item of an entry. If own is versioned, it leaves room for a
-// version.
+// write stores an entry in the memory of it. If own is versioned, it leaves room for a version.
 func (it *item) write(w *write, own shape, c *clock) {
 	it.keyBytes, it.shape = uint16(len(w.key)), w.shape|own
 	copy(it.key(), w.key)
@@ -162,9 +165,9 @@ func (it *item) writeEntry(w *write, c *clock) {
 	copy(it.value(), e.Value)
 }
 
-// need returns the size of a copy of the item without version and slack units.
+// need returns the size of a copy of the item without version and slack.
 func (it *item) need() int {
-	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
+	return vm.RoundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
 
 // copyTo copies the item to the memory at to, without its version. If own is versioned, it leaves
@@ -232,9 +235,35 @@ func (it *item) versionAt() []byte {
 	return it.bytes(it.keyOffset()-versionBytes, versionBytes)
 }
 
-func (it *item) size() int {
-	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes) + it.shape.slackBytes()
+// size returns the bytes of the item in its segment.
+func (it *item) size() int { return it.content() + it.slackBytes() }
+
+// content returns the bytes of the item without its slack.
+func (it *item) content() int {
+	return vm.RoundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
+
+func (it *item) slackBytes() int {
+	if n := it.shape.slackUnits(); n < longSlack {
+		return n * unitBytes
+	}
+	return int(*it.longSlack())
+}
+
+// longSlack returns where the size of the slack is, if the shape has no room for it.
+func (it *item) longSlack() *uint32 {
+	return (*uint32)(unsafe.Add(unsafe.Pointer(it), it.content()))
+}
+
+// live returns the bytes of the item that count as live.
+func (it *item) live() int {
+	slack := it.slackBytes()
+	return liveBytes(it.content()+slack, slack)
+}
+
+// liveBytes returns the bytes that count as live of an item with the given size and slack. Slack
+// beyond 1/slackShare of the size counts as garbage.
+func liveBytes(size, slack int) int { return size - max(slack-size/slackShare, 0) }
 
 // hasExpired reports whether the second or tick at which the item expires has begun.
 func (it *item) hasExpired(c *clock) bool {

@@ -192,3 +192,14 @@ func TestKeptGarbageWithoutRoom(t *testing.T) {
 		t.Error("no room")
 	}
 }
+
+// TestKeptLeaveTheReserve: kept entries are refused before they take the memory for copies.
+func TestKeptLeaveTheReserve(t *testing.T) {
+	c := newCache(t, Options{KeepAll: true})
+	s := &c.shards[0]
+	for i := 0; c.Set(fmt.Append(nil, i), make([]byte, 1000)) == nil; i++ {
+	}
+	if s.available() < s.reserve() {
+		t.Errorf("%d bytes are available of a reserve of %d", s.available(), s.reserve())
+	}
+}

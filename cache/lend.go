@@ -4,9 +4,10 @@
 //	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -| unlent
 //
 // An entry of up to a quarter of a share fits into its shard. A larger one is huge. Before a huge
-// entry is stored, the other shards lend room. They lend unused bytes first, and then bytes that
-// they evict. When the entry is gone, its shard adds the loan to unlent. When other shards need
-// room, they take from unlent, up to their shares.
+// entry is stored, the other shards lend room: first unused bytes, and then bytes that they evict. A
+// shard that evicts a large entry lends all of its bytes, so that others evict less. When the huge
+// entry is gone, its shard adds the loan to unlent. When other shards need room, they take from
+// unlent, up to their shares.
 //
 // A loan holds bound.mu, which is locked before the lock of a shard. So one loan is made at a time,
 // and none during Resize.
@@ -26,7 +27,7 @@ func (c *Cache) roomFor(bytes int) int {
 	return freehold.GoodSize(c.base.Parent, bytes+maxHeadBytes) + pageBytes
 }
 
-// lockFor locks the shard, until unlock, to write an entry. bytes is the size of its key and value
+// lockFor locks the shard to write an entry, until unlock. bytes is the size of key and value
 // together. For a huge entry, lockFor first borrows room. It may borrow too little if readers hold
 // memory.
 func (s *shard) lockFor(bytes int) {
@@ -47,9 +48,8 @@ func (s *shard) unlock() {
 	}
 }
 
-// needsRoom is the error of store if a huge entry needs a loan. Its value is the size of key and
-// value together. The write then unlocks the shard and begins again: it calls lockFor with that
-// size.
+// needsRoom is the error of store for a huge entry without a loan. Its value is the size of key and
+// value together, with which the write begins again at lockFor, after it has unlocked the shard.
 type needsRoom int
 
 func (n needsRoom) Error() string { return "freehold: an entry needs room of other shards" }
@@ -63,7 +63,7 @@ func needsLoan(err error, size *int) bool {
 	return ok
 }
 
-// borrow has the other shards lend s room for a block of the given bytes, and locks s.
+// borrow lets the other shards lend s room for a block of the given bytes, and locks s.
 func (b *bound) borrow(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
@@ -76,12 +76,12 @@ func (b *bound) borrow(s *shard, bytes int) {
 	shards := b.c.shards
 	lent := takeUpTo(&b.unlent, bytes)
 	defer func() { b.unlent.Add(int64(lent)) }() // if OnEvict panics, s gets nothing
-	// each lets each other shard lend up to part bytes, until there are enough.
+	// each asks one shard after the other to lend the missing bytes, of its unused ones. With evict,
+	// the shard evicts up to part bytes first. each begins behind s, so that no shard lends most.
 	each := func(part int, evict bool) {
-		for i := range shards {
-			if &shards[i] != s {
-				lent += shards[i].lend(min(part, bytes-lent), evict)
-			}
+		for i := range len(shards) - 1 {
+			other := &shards[(int(s.number)+1+i)%len(shards)]
+			lent += other.lend(min(part, bytes-lent), bytes-lent, evict)
 		}
 	}
 	each(bytes, false)                               // unused bytes
@@ -91,7 +91,7 @@ func (b *bound) borrow(s *shard, bytes int) {
 	s.pending = bytes
 	s.limit += lent
 	lent = 0
-	// The index and the pages are not evicted. The index shrinks only as entries go.
+	// If index and pages leave too little of the limit, entries are evicted so that the index shrinks.
 	fixed := func() int { return s.indexBytes() + s.segs.pages.Len()*pageBytes }
 	finish(func() {
 		for round := 0; fixed()+bytes > s.limit && s.reclaim(round, Room); round++ {
@@ -100,19 +100,21 @@ func (b *bound) borrow(s *shard, bytes int) {
 	}, s.unlock)
 }
 
-// lend lowers the shard's limit by up to the given bytes, and returns the difference. It lends
-// unused bytes. With evict, it also evicts entries to lend their bytes.
-func (s *shard) lend(bytes int, evict bool) int {
+// lend lowers the shard's limit by up to most unused bytes, and returns the difference. With evict,
+// it first evicts entries until at least the given bytes are unused.
+func (s *shard) lend(bytes, most int, evict bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.limit
-	limit := max(was-bytes, s.share/keptShare)
-	if !evict {
-		limit = max(limit, s.used-s.spare)
+	was, least := s.limit, s.share/keptShare
+	lower := func(limit int) {
+		if limit < s.limit {
+			finish(func() { s.shrink(limit, Room) }, func() { s.limit = was })
+		}
 	}
-	if limit < was {
-		finish(func() { s.shrink(limit, Room) }, func() { s.limit = was })
-		s.limit = max(limit, min(s.used, was)) // readers may hold more
+	if evict {
+		lower(max(was-bytes, least))
 	}
+	lower(max(was-most, least, s.used-s.spare))
+	s.limit = max(s.limit, min(s.used, was)) // readers may hold more
 	return was - s.limit
 }

@@ -1,12 +1,11 @@
-// Load: one load for all goroutines that miss a key at the same time (singleflight), and refresh of
-// older entries in the background (refresh-ahead).
+// Load: one load for all goroutines that miss a key at the same time (singleflight).
 //
 //	first to miss:  join --> load --> store, unless the key was written --> leave
 //	others:         join --> wait ----------------------------> the first one's result
-//	entry is due:   its value is returned; join --> a goroutine loads, stores and leaves
 //
 // A call with many keys joins all that it misses. It loads the keys that it was first to join, all
-// at once, and leaves them. Only then it waits for the others, so no two calls wait for each other.
+// at once, and leaves them. Only then does it wait for the other keys, so no two calls wait for each
+// other. refresh.go loads older entries again.
 
 package cache
 
@@ -15,26 +14,24 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// retrySeconds is the time after which an entry is due again if its refresh fails or takes long.
-const retrySeconds = 1
-
 // GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that
 // load returns, and appends its value. An Entry with a TTL of 0 gets the TTL of the options.
-// Goroutines that ask for the same key meanwhile wait for the same load. A value that is too large
-// to be stored is returned all the same.
+// Goroutines that ask for the same key meanwhile wait for the same load. A value that cannot be
+// stored is returned all the same.
 //
 // An error of load is returned to all waiting goroutines. The cache does not remember it, with one
 // exception: if the error matches [ErrNotFound], GetOrLoad returns ErrNotFound without a load for
-// the TTL of the Entry that came with it, or for Options.Negative. If the ctx of a waiting
+// the TTL of the Entry that came with it, or else for Options.Negative. If the ctx of a waiting
 // goroutine is done, GetOrLoad returns its error to that goroutine. If the ctx of the loading one
-// is done, another one loads. If the key is written or deleted during a load, the result is
-// returned to the goroutines that waited already, and not stored. Later calls load again.
+// is done, another one loads.
+//
+// If the key is written or deleted during a load, the goroutines that already wait get the result,
+// and it is not stored. Later calls load again.
 //
 // load runs in the goroutine of one caller, with its ctx, and without a lock. It may call any
 // method but Close. A load that asks for its own key deadlocks until the ctx of that call is done.
@@ -42,10 +39,10 @@ const retrySeconds = 1
 // load again.
 //
 // With Options.RefreshAfter, GetOrLoad returns an older value at once, and calls load in a
-// goroutine of the cache, once for all callers. Its ctx has the values of the caller's ctx, and not
-// its deadline. Close cancels it and waits. If load fails, the old value stays, and the first call
-// after a second tries again. If the error matches ErrNotFound, the old value is deleted. A panic
-// of load ends the program there.
+// goroutine of the cache, once for all callers. The ctx of load has the values of the caller's ctx,
+// and not its deadline. Close cancels the load and waits for it. If load fails, the old value stays,
+// and the first call after a second tries again. If the error matches ErrNotFound, the old value is
+// deleted. If load panics in this goroutine, the program ends.
 func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	c.base.MustBeOpen(&kind, "GetOrLoad")
 	dst, ok := c.Get(dst, key)
@@ -80,8 +77,8 @@ func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ct
 // f is not called for these, and the cache remembers for Options.Negative that they have no value.
 // Entries of other keys are ignored.
 //
-// GetOrLoadMany returns an error of load once f was called for all other keys. All else is as for
-// [Cache.GetOrLoad]. If the ctx of another goroutine that loads some of the keys is done, load is
+// GetOrLoadMany returns an error of load after it has called f for all other keys. All else is as
+// for [Cache.GetOrLoad]. If the ctx of another goroutine that loads some of the keys is done, load is
 // called again for these. With Options.RefreshAfter, one goroutine loads all older entries.
 func (c *Cache) GetOrLoadMany(ctx context.Context, keys [][]byte, load func(ctx context.Context, missing [][]byte) (map[string]Entry, error), f func(i int, e Entry)) error {
 	c.base.MustBeOpen(&kind, "GetOrLoadMany")
@@ -223,28 +220,10 @@ func (c *Cache) lookUp(call string, h uint64, key []byte, f func(e Entry) error,
 	return err
 }
 
-// isDue reports whether an entry has reached Options.RefreshAfter. If so, the caller must load it:
-// for the next retrySeconds, isDue is false for all other callers. They need no lock for this. An
-// entry that had no room in memory is read on disk again, and stays due.
-func (c *Cache) isDue(h uint64, key []byte) bool {
-	if c.options.RefreshAfter == 0 {
-		return false
-	}
-	s := c.shardOf(h)
-	r := c.orFetch(s, s.find(h, key), h, key, false)
-	defer s.unpin(r)
-	if !r.isLive(&c.clock) {
-		return false
-	}
-	at, now := r.it.due(), c.clock.now()
-	due := at.Load()
-	return now >= due && at.CompareAndSwap(due, now+retrySeconds)
-}
-
-// loadMissing gets the values of keys that had no entries from ld.load, or from other goroutines'
-// loads. It calls ld.use with each, in an Entry that has only a Value. If an entry was stored
-// meanwhile and ld.use fails for it, a load replaces it. loadMissing returns the first error, but
-// ErrNotFound only if there is no other.
+// loadMissing loads keys that had no entries, by ld.load or by other goroutines' loads. It calls
+// ld.use with each value, in an Entry that has only a Value. If an entry was stored meanwhile and
+// ld.use fails for it, a load replaces it. loadMissing returns the first error, but ErrNotFound only
+// if there is no other.
 func (ld *loader) loadMissing(ctx context.Context, todo []wanted) (err error) {
 	note := func(e error) {
 		if err == nil || e != nil && errors.Is(err, ErrNotFound) {
@@ -362,70 +341,9 @@ func (c *Cache) storeLoaded(w *wanted, e Entry, err error) {
 	write.loading, write.asks = w.l, asks
 	if !w.l.written.Load() { // else a huge entry would evict others for nothing
 		c.storeOrDelete(&write)
+		w.l.written.Store(true) // not before, or a caller that finds no entry yet loads again
 	}
-}
-
-// refresh loads keys again in a goroutine of the cache, unless other goroutines load them.
-func (ld *loader) refresh(ctx context.Context, due []wanted) {
-	mine, _ := ld.c.join(due)
-	if len(mine) == 0 {
-		return
-	}
-	ld.c.loaded.refreshes.Add(uint64(len(mine)))
-	ctx, end := ld.c.refreshes.begin(ctx)
-	go func() {
-		defer end()
-		ld.loadJoined(ctx, mine, func(*wanted) bool { return true }, func(*wanted) {})
-	}()
 }
 
 // loadCounts counts keys: see Stats.
 type loadCounts struct{ all, failed, refreshes atomic.Uint64 }
-
-// refreshes are the loads that run in goroutines of the cache.
-type refreshes struct {
-	mu  sync.Mutex
-	all map[chan struct{}]context.CancelFunc // by the channel that is closed when it ends
-
-	canceling bool // cancel is under way
-}
-
-// begin returns the context of a load that a caller with ctx begins. end ends the load.
-func (r *refreshes) begin(ctx context.Context) (_ context.Context, end func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[chan struct{}]context.CancelFunc{}
-	}
-	r.all[done] = cancel
-	if r.canceling {
-		cancel()
-	}
-	return ctx, func() {
-		cancel()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.all, done)
-		close(done)
-	}
-}
-
-// cancel cancels all loads, also those that begin meanwhile, and waits until they have ended.
-func (r *refreshes) cancel() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.canceling = true
-	for _, cancel := range r.all { // all of them first: one may wait for another
-		cancel()
-	}
-	for len(r.all) > 0 {
-		for done := range r.all {
-			r.mu.Unlock()
-			<-done
-			r.mu.Lock()
-		}
-	}
-	r.canceling = false // Close may panic
-}

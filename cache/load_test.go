@@ -367,6 +367,61 @@ func TestLoadBeginsDuringASet(t *testing.T) {
 	get(t, c, "k", "set")
 }
 
+// TestNoLoadBeginsDuringItsStore: a call that asks for a key while the cache stores what a load has
+// returned joins that load.
+func TestNoLoadBeginsDuringItsStore(t *testing.T) {
+	var c *Cache
+	k := []byte("k")
+	c = newCache(t, Options{Expiry: func([]byte, Entry, bool) time.Duration { // under the lock
+		loads := &c.shardOf(c.seed.Bytes(k)).loads
+		if l, first := loads.join(k); first {
+			t.Error("another load begins")
+			loads.leave(l)
+		}
+		return 0
+	}})
+	must(c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) { return Entry{Value: k}, nil }))
+}
+
+// A load that was overtaken by a write leaves the later load of its key where writes find it.
+func TestOvertakenLoadLeaves(t *testing.T) {
+	c := newCache(t, Options{})
+	k := []byte("k")
+	loads := &c.shardOf(c.seed.Bytes(k)).loads
+	one, _ := loads.join(k)
+	must(0, c.Set(k, k))
+	two, first := loads.join(k)
+	loads.leave(one)
+	if c.Delete(k); !first || !two.written.Load() {
+		t.Errorf("a later load begins: %t; a write finds it: %t", first, two.written.Load())
+	}
+	loads.leave(two)
+}
+
+// TestErrorsOfLoads: of the errors of several keys, ErrNotFound is returned only if there is no
+// other. The goroutines that wait for a load get its error, and do not load again.
+func TestErrorsOfLoads(t *testing.T) {
+	c := newCache(t, Options{})
+	failed := errors.New("failed")
+	var todo []wanted
+	for i, key := range []string{"a", "b", "c"} {
+		todo = append(todo, newWanted(c.seed.String(key), i, []byte(key)))
+	}
+	var loading [3]*loading
+	ld := loader{c: c, load: func(_ context.Context, mine []wanted) (result, error) {
+		return func(w *wanted) (Entry, error) {
+			loading[w.i] = w.l
+			return Entry{}, [...]error{ErrNotFound, failed, ErrNotFound}[w.i]
+		}, nil
+	}}
+	if err := ld.loadMissing(t.Context(), todo); err != failed {
+		t.Errorf("%v, want %v", err, failed)
+	}
+	if l := loading[1]; l.again || l.err != failed {
+		t.Errorf("who waits loads again: %t, or gets %v", l.again, l.err)
+	}
+}
+
 // TestReadDuringALookup: GetOrLoad finds an expired entry, and another read gives it a new TTL at
 // that moment. The key counts as missing, and not as remembered as not found.
 func TestReadDuringALookup(t *testing.T) {

@@ -1,44 +1,27 @@
-// Loads: which keys of a shard GetOrLoad is loading, and whether they were written meanwhile. For
-// each Restore that runs, also which keys were written since it began.
+// Loads: the keys of a shard that GetOrLoad is loading, and whether they were written meanwhile.
+// Each write also goes to the marks of each Restore that runs: see marks.go.
 
 package cache
 
 import (
-	"math/bits"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
 
 // loads has the loads that are under way for the keys of a shard. The zero value has none.
 type loads struct {
-	mu  sync.Mutex // guards all
-	all map[string]*loading
-	n   atomic.Int64 // len(all) + len(restores)
+	n atomic.Int64 // len(all) + len(restores); writers load it without mu
 
+	mu       sync.Mutex // guards the following, and stores to n
+	all      map[string]*loading
 	restores []*marks // of each Restore that is under way
 	closed   bool     // no load that begins is stored
 }
 
-// marks has the keys of a shard that were written since a Restore began. Hashes with equal low bits
-// share a bit, so another key may have set it.
-type marks struct {
-	cleared bool
-	bits    []uint64 // a power of two
-}
-
-// markShare is the bytes of a shard's share of the bound for each bit of marks.
-const markShare = 128
-
-const wordBits = 64
-
-func (m *marks) bit(h uint64) (word *uint64, mask uint64) {
-	return &m.bits[h/wordBits%uint64(len(m.bits))], 1 << (h % wordBits)
-}
-
-// A loading is one load. written is set before a write to the key and after it, and read under the
-// lock of the key's shard before the loaded value is stored. So that value never replaces the written
-// one. The other fields are set before done is closed.
+// A loading is one load. written is set before another write to the key and after it, and read under
+// the lock of the key's shard before the loaded value is stored. So that value never replaces the
+// written one. written is also set once the loaded value is stored. The other fields are set before
+// done is closed.
 //
 // Once written is set, no further goroutine joins the load: its value may be older than the write.
 type loading struct {
@@ -50,8 +33,8 @@ type loading struct {
 	again   bool // waiting goroutines load again; it stays so if load panics
 }
 
-// join returns the load of key that is under way, or a new one. first reports that it is new: then
-// the caller loads.
+// join returns the load of key that is under way, or a new one. first says that it is new, and that
+// the caller must load and then call leave.
 func (ls *loads) join(key []byte) (l *loading, first bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -73,6 +56,7 @@ func (ls *loads) count() {
 	ls.n.Store(int64(len(ls.all) + len(ls.restores)))
 }
 
+// leave ends a load, and wakes the goroutines that wait for it.
 func (ls *loads) leave(l *loading) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -83,8 +67,9 @@ func (ls *loads) leave(l *loading) {
 	close(l.done)
 }
 
-// written notes that key, with hash h, was written. The caller has the lock of its shard.
-func (ls *loads) written(h uint64, key []byte) {
+// written notes that key, with hash h, was written, by the load own or else nil. The caller has the
+// lock of its shard.
+func (ls *loads) written(h uint64, key []byte, own *loading) {
 	if ls.n.Load() == 0 {
 		return
 	}
@@ -94,45 +79,9 @@ func (ls *loads) written(h uint64, key []byte) {
 		word, mask := m.bit(h)
 		*word |= mask
 	}
-	if l := ls.all[string(key)]; l != nil {
+	if l := ls.all[string(key)]; l != nil && l != own {
 		l.written.Store(true)
 	}
-}
-
-// beginRestore notes in the marks that it returns which keys are written from now on, until
-// endRestore. share is the shard's.
-func (ls *loads) beginRestore(share int) *marks {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	words := max(share/markShare/wordBits, 1)
-	m := &marks{bits: make([]uint64, 1<<bits.Len(uint(words-1)))}
-	ls.restores = append(ls.restores, m)
-	ls.count()
-	return m
-}
-
-func (ls *loads) endRestore(m *marks) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	i := slices.Index(ls.restores, m)
-	ls.restores = slices.Delete(ls.restores, i, i+1)
-	ls.count()
-}
-
-// mayRestore reports whether a key with hash h was not written since the Restore of m began. The
-// caller has the lock of its shard.
-func (ls *loads) mayRestore(m *marks, h uint64) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	word, mask := m.bit(h)
-	return !m.cleared && *word&mask == 0
-}
-
-// wasCleared reports whether Clear was called since the Restore of m began.
-func (ls *loads) wasCleared(m *marks) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return m.cleared
 }
 
 // cleared notes that all keys of the shard are about to be deleted.
@@ -142,7 +91,7 @@ func (ls *loads) cleared() {
 	ls.clear()
 }
 
-// close is cleared, and no later load is stored.
+// close is cleared for the last time: no later load is stored.
 func (ls *loads) close() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

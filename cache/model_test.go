@@ -137,17 +137,24 @@ func (m *model) counter(why Reason) *uint64 {
 	return [...]*uint64{Room: &m.counted.Evicted, Expired: &m.counted.Expired, Shrunk: &m.counted.Shrunk}[why]
 }
 
-// read counts a read of key as a hit or a miss.
-func (m *model) read(key string, found bool) bool {
-	if found {
-		m.counted.Hits++
-		if w := m.want[key]; m.expiry && m.has(key) && w.expires != 0 {
-			m.want[key] = m.asked(key, w, m.left(key), true)
-		}
-	} else {
+// read counts a read of key as a hit or a miss. It gives the entry the TTL of a read, unless the
+// entry stayed on disk.
+func (m *model) read(key string, found bool) {
+	if !found {
 		m.counted.Misses++
+		return
 	}
-	return found
+	m.counted.Hits++
+	w := m.want[key]
+	if !m.has(key) || w.expires == 0 || m.c.disk != nil && !m.c.isInMemory(key) {
+		return
+	}
+	if m.expiry {
+		w = m.asked(key, w, m.left(key), true)
+	} else if m.c.options.Sliding {
+		w.expires, w.inTicks = m.expires(m.c.options.TTL)
+	}
+	m.want[key] = w
 }
 
 func (e modelEntry) isOver(now time.Duration) bool { return e.expires != 0 && now >= e.expires }
@@ -187,6 +194,9 @@ func (m *model) step(op byte, arg, more int) {
 	}
 	switch op % 16 {
 	default:
+		if m.c.disk != nil && !m.c.isInMemory(key) {
+			delete(m.want, key) // Put does not read the disk: Expiry gets no TTL
+		}
 		m.stored(key, e, true, must(true, m.failed(key, true, m.c.putFor(key, e))), false)
 	case 8, 9:
 		if got := m.c.Delete([]byte(key)); got != m.found(key, got) {
@@ -256,6 +266,9 @@ func (m *model) stored(key string, e Entry, done, right, keeps bool) {
 		m.t.Fatalf("%q: stored is %t", key, done)
 	}
 	if done {
+		if e.TTL == 0 && !keeps {
+			e.TTL = m.c.options.TTL
+		}
 		w, left := modelEntry{value: string(e.Value), flags: e.Flags, kept: e.Kept || m.c.options.KeepAll}, m.left(key)
 		w.expires, w.inTicks = m.expires(e.TTL)
 		if m.expiry && e.TTL == 0 && !keeps {
@@ -348,11 +361,10 @@ func (m *model) sweep() {
 }
 
 func (m *model) get(key string) {
-	want, had := m.want[key]
-	had = had && !want.isOver(m.clock.now)
-	m.read(key, had)
-	want = m.want[key]
+	had := m.has(key)
 	found := m.c.View([]byte(key), func(e Entry) {
+		m.read(key, true)
+		want := m.want[key]
 		if string(e.Value) != want.value || e.Flags != want.flags || e.Kept != want.kept {
 			m.t.Fatalf("View(%q) has %d bytes, flags %x; want %d, %x", key, len(e.Value), e.Flags, len(want.value), want.flags)
 		}
@@ -368,10 +380,9 @@ func (m *model) get(key string) {
 		}
 		m.highest[key], m.written[key] = e.Version, false
 	})
-	if had && !found && m.c.disk != nil && !m.found(key, found) {
-		had = false
-		m.counted.Hits--
-		m.counted.Misses++
+	if !found {
+		m.read(key, false)
+		had = m.found(key, false)
 	}
 	if found != had {
 		m.t.Fatalf("View(%q) = %t", key, found)

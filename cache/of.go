@@ -22,11 +22,11 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-// Of is a cache of keys and values of Go types. It embeds a [Cache], and so has its calls without a
-// key, such as Resize, Snapshot and Stats. A call with a key does what Cache's call of the same
-// name does, and also returns the errors of the codecs. Its values are decoded copies, which the
-// caller may keep. An entry whose value cannot be decoded counts as missing, and Stats counts a
-// read of it in Misses and in Undecodable. A key that cannot be encoded has no entry.
+// Of is a cache of keys and values of Go types. It embeds a [Cache], and so has the calls of that
+// without a key, such as Resize, Snapshot and Stats. A call with a key does the same as its namesake
+// in Cache, and also returns the errors of the codecs. Its values are decoded copies, which the
+// caller may keep. An entry whose value cannot be decoded counts as missing: Stats counts a read of
+// it in Misses and in Undecodable. A key that cannot be encoded has no entry.
 //
 // Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic, except Len,
 // Stats and Close.
@@ -69,12 +69,12 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 	if o == nil {
 		arg.Panicf("cache.NewOf", "options are nil, and MaxBytes is required")
 	}
-	c := &Of[K, V]{keys: codecOf("K=", o.Keys), values: codecOf("V=", o.Values)}
+	c := &Of[K, V]{keys: codecOf("Keys", o.Keys), values: codecOf("Values", o.Values)}
 	if o.Keys != nil && o.Keys.Append == nil || o.Values != nil && (o.Values.Append == nil || o.Values.Decode == nil) {
 		arg.Panicf("cache.NewOf", "a Codec needs Append, and one of values Decode too")
 	}
 	if t := reflect.TypeFor[K](); o.Keys == nil && t.Kind() != reflect.String && !hash.IsPlain(t) {
-		arg.Panicf("cache.NewOf", "a K of %v, with padding or floats, needs a Codec", t)
+		arg.Panicf("cache.NewOf", "a K of %v, with padding or floats, needs a Codec in OfOptions.Keys", t)
 	}
 	options := o.Options
 	if o.OnEvict != nil {
@@ -105,8 +105,8 @@ func (c *Of[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value, ok
 }
 
-// View calls f with the entry of k, if there is one, and reports whether there is. f may call any
-// method, and may take its time: it holds nothing of the cache.
+// View calls f with the entry of k, if there is one, and reports whether there is. The entry is a
+// copy. f may call any method, and may take its time, since it holds nothing of the cache.
 func (c *Of[K, V]) View(k K, f func(e EntryOf[V])) bool {
 	e, ok := c.read("View", k, true)
 	if ok {
@@ -188,14 +188,14 @@ func (c *Of[K, V]) encode(keys []K, b []byte, batch *[batchKeys][]byte, errs *[b
 	return b
 }
 
-// All returns an iterator over the keys and entries, in no order. It leaves out what cannot be
-// decoded. All else is as for [Cache.All]. It panics if OfOptions.Keys has no Decode.
+// All returns an iterator over the keys and entries, in no order. It leaves out entries that cannot
+// be decoded. All else is as for [Cache.All]. It panics if OfOptions.Keys has no Decode.
 func (c *Of[K, V]) All() iter.Seq2[K, EntryOf[V]] { return c.decoded("All", (*Cache).All) }
 
-// Hottest is All, those first that the cache would keep longest: see [Cache.Hottest].
+// Hottest is All in the order of [Cache.Hottest].
 func (c *Of[K, V]) Hottest() iter.Seq2[K, EntryOf[V]] { return c.decoded("Hottest", (*Cache).Hottest) }
 
-// Coldest is All, those first that the cache would evict first: see [Cache.Coldest].
+// Coldest is All in the order of [Cache.Coldest].
 func (c *Of[K, V]) Coldest() iter.Seq2[K, EntryOf[V]] { return c.decoded("Coldest", (*Cache).Coldest) }
 
 // decoded returns an iterator of the cache of bytes as an iterator of types.
@@ -427,9 +427,9 @@ func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
 	return withBytes(&c.buffers, &c.keys, k, f)
 }
 
-// withBytes calls f with the bytes of v. The codec gets a buffer to append to. If the
-// bytes are larger than the buffer, a new buffer of their size replaces it. The bytes themselves
-// are not kept, since they may be memory of the codec.
+// withBytes calls f with the bytes of v. The codec gets a buffer to append to. If the bytes are
+// larger than the buffer, a new buffer of their size replaces it. The bytes themselves are not kept,
+// since they may be the codec's memory.
 func withBytes[T any](buffers *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)

@@ -164,6 +164,17 @@ func TestUndecodableIsMissing(t *testing.T) {
 	c.check()
 }
 
+// TestBytesOfAnotherLength: they are no value of a type without pointers, for example after its struct
+// has lost a field.
+func TestBytesOfAnotherLength(t *testing.T) {
+	values := codecOf[[2]uint64]("Values", nil)
+	for n := range 25 {
+		if _, err := values.Decode(make([]byte, n)); (err == nil) != (n == 16) {
+			t.Errorf("%d bytes for a type of 16: %v", n, err)
+		}
+	}
+}
+
 // TestDeleteDuringALoad: a load that replaces an undecodable entry is not stored if the entry is
 // deleted meanwhile.
 func TestDeleteDuringALoad(t *testing.T) {
@@ -473,6 +484,15 @@ func TestOfMistakes(t *testing.T) {
 	if zero.Close(); zero.Len() != 0 || zero.Stats() != (Stats{}) {
 		t.Errorf("the zero Of has %+v", zero.Stats())
 	}
+	// Where a type needs a Codec, the message says in which field.
+	type named struct{ Name string }
+	bound := Options{MaxBytes: MinBytes}
+	panics.Want(t, "freehold: cache.NewOf[V=named]: field Name is a string, which points into the Go heap; set OfOptions.Values, for example to cache.NewCodec[cache.named](json.Marshal, json.Unmarshal)",
+		func() { NewOf(alloctest.New(t), &OfOptions[int, named]{Options: bound}) })
+	panics.Want(t, "freehold: cache.NewOf[K=*int]: it is a *int, which points into the Go heap; set OfOptions.Keys, for example to cache.NewCodec[*int](json.Marshal, json.Unmarshal)",
+		func() { NewOf(alloctest.New(t), &OfOptions[*int, int]{Options: bound}) })
+	panics.Want(t, "freehold: cache.NewOf: a K of float64, with padding or floats, needs a Codec in OfOptions.Keys",
+		func() { NewOf(alloctest.New(t), &OfOptions[float64, int]{Options: bound}) })
 	whole := formats(1)
 	for _, o := range []*OfOptions[string, string]{
 		{Keys: &Codec[string]{Decode: whole.Decode}},

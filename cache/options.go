@@ -14,22 +14,22 @@ const MinBytes = 256 << 10
 
 // Options configures a [Cache]. MaxBytes is required.
 type Options struct {
-	// MaxBytes is the bound, in bytes, on the memory that the cache takes from its parent, for
-	// entries, index and bookkeeping. Less than MinBytes panics.
+	// MaxBytes is the bound, in bytes, of the cache's memory: entries, index and bookkeeping. New
+	// panics if it is less than MinBytes.
 	MaxBytes int
 
 	// Name appears in Stats and in reports, and tells caches apart in metrics: see package metrics.
 	Name string
 
-	// Format says how the bytes of values are to be understood, for example "session 3". A snapshot
-	// carries it, and Restore refuses the snapshot of a cache with another Format. Change it when
-	// the bytes change.
+	// Format names the encoding of values, for example "session 3". A snapshot carries it, and
+	// Restore refuses the snapshot of a cache with another Format. Change it when the encoding
+	// changes.
 	Format string
 
 	// TTL is the lifetime of an entry that Set stores. It is also the lifetime of an entry with an
-	// Entry.TTL of 0 that Put, Add, Replace, CompareAndSet, Update or GetOrLoad stores. If it is 0,
-	// these entries do not expire, and stay until there is no room. A ttl of 0 in SetTTL and Touch
-	// does not mean Options.TTL: the entry does not expire. A negative Options.TTL panics.
+	// Entry.TTL of 0 that Put, Add, Replace, CompareAndSet, Update or GetOrLoad stores. If TTL is 0,
+	// these entries do not expire. A ttl of 0 in SetTTL and Touch does not mean Options.TTL: the
+	// entry does not expire. New panics for a negative TTL.
 	TTL time.Duration
 
 	// Sliding makes each read restart the TTL of an entry, unless the entry does not expire. The
@@ -49,12 +49,12 @@ type Options struct {
 	Expiry func(key []byte, e Entry, read bool) time.Duration
 
 	// Jitter shortens each TTL by a random part of it, so that entries that were stored together do
-	// not expire together. The part is at most Jitter, 0 to 1; anything else panics.
+	// not expire together. Jitter is the largest part, from 0 to 1; New panics for any other.
 	Jitter float64
 
 	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound (negative
-	// caching), unless the Entry that came with the error has a TTL. 0 means not at all. Less than
-	// 0 panics.
+	// caching), unless the Entry that came with the error has a TTL. 0 means not at all. New panics
+	// if it is negative.
 	Negative time.Duration
 
 	// RefreshAfter is the age from which GetOrLoad and GetOrLoadMany load an entry again, in the
@@ -62,21 +62,20 @@ type Options struct {
 	// age counts from the call that stored the entry or changed its flags, or from Restore. It is
 	// up to a second longer than RefreshAfter, and Jitter shortens it as it does a TTL. An entry
 	// that expires before that age is not refreshed. RefreshAfter takes 4 bytes an entry. 0 means
-	// never, and less than 0 panics.
+	// never. New panics if it is negative.
 	RefreshAfter time.Duration
 
 	// Access keeps the time at which each entry was last read, for Entry.Read and Entry.Idle. That
 	// takes 4 bytes an entry. Each read writes to the entry's memory, at most once a second.
 	Access bool
 
-	// Favor says which entries are worth their memory if their sizes differ. The default, Hits,
-	// keeps more of the small ones. ByteHits keeps more of the large ones. If all entries have
-	// about the same size, it changes nothing.
+	// Favor says what eviction aims at if entries differ in size. Hits, the default, needs more
+	// reads to keep a large entry than a small one. ByteHits does not, once an entry was read twice.
+	// If all entries have about the same size, Favor changes nothing.
 	Favor Favor
 
 	// KeepAll makes all entries Entry.Kept: the cache evicts nothing. Once it is full, calls that
-	// store fail until entries expire or are deleted. It is full while more than about 93% of its
-	// items are live.
+	// store fail until about 7% of the bytes of its entries have expired or been deleted.
 	KeepAll bool
 
 	// OnEvict is called once with each entry that the cache drops by itself. It is not called with
@@ -93,10 +92,9 @@ type Options struct {
 	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Collect makes the garbage collector close a cache that nothing refers to any more: its memory
-	// goes back to the parent, as after Close. Use it if the program does not know when it uses the
-	// cache for the last time. Close is better where it is possible, since the memory is free only
-	// some time after a collection. [freehold.Stats].Collected counts such caches, and package
-	// track lists them.
+	// goes back to the parent, as after Close, some time after a collection. Use it if the program
+	// does not know when it uses the cache for the last time; else call Close.
+	// [freehold.Stats].Collected counts such caches, and package track lists them.
 	//
 	// OnEvict must not refer to the cache, which would keep it. New panics if the blocks of the parent
 	// end together, as an arena's do, and if there is a Disk. A parent that is no [freehold.Heap], nor
@@ -104,7 +102,7 @@ type Options struct {
 	Collect bool
 
 	// Disk, unless it is nil, adds a second, larger tier on disk for entries that are evicted from
-	// memory. It cannot be combined with Collect.
+	// memory. New panics if Collect or KeepAll is set too.
 	Disk *Disk
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the
@@ -120,7 +118,7 @@ type Favor int
 
 const (
 	Hits     Favor = iota // a high share of reads that find their entry
-	ByteHits              // a high share of bytes that are found, as for a cache of files
+	ByteHits              // a high share of the bytes asked for, as for a cache of files
 )
 
 // check panics for options that are a mistake.

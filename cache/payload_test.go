@@ -125,6 +125,25 @@ func TestRests(t *testing.T) {
 	c.check()
 }
 
+// TestMixes: sizes vary if large items do, whatever small items do.
+func TestMixes(t *testing.T) {
+	c := newCache(t, Options{})
+	s := &c.shards[0]
+	large := c.segmentBytes/fittedShare + 1
+	for _, tt := range []struct {
+		one, two int
+		want     bool
+	}{{1, large - 1, false}, {large, 2 * large, true}, {1, large - 1, true}, {large, large, false}} {
+		for range mostMixed {
+			s.mixes(tt.one)
+			s.mixes(tt.two)
+		}
+		if s.isMixed() != tt.want {
+			t.Errorf("after items of %d and %d bytes: %t", tt.one, tt.two, s.isMixed())
+		}
+	}
+}
+
 // TestScoreOf: scores of large segments do not overflow 32 bits.
 func TestScoreOf(t *testing.T) {
 	if got := scoreOf(mostRunBytes, 2*mostRunBytes); got != wholeScore/2 {

@@ -13,8 +13,8 @@ import (
 )
 
 // A pinned is an item that was found, and the reader's pin on its segment. The zero pinned is no
-// item. It has four words, since the compiler keeps a larger struct in memory, where copies wait
-// for stores.
+// item. A pinned has four words: the compiler keeps a larger struct in memory, where copies wait for
+// stores.
 type pinned struct {
 	at  *atomic.Uint64 // the slot
 	w   slot           // its word when the item was found
@@ -29,7 +29,8 @@ func (s *shard) unpin(r pinned) {
 	if r.pin != nil {
 		r.pin.Add(^uint32(0))
 	}
-	runtime.KeepAlive(s) // which refers to the cache
+	// s refers to the cache, whose memory the pin is. No test can collect it just before the Add.
+	runtime.KeepAlive(s)
 }
 
 // entryOf returns the entry of a pinned item. Its value is the item's memory. now is a result of
@@ -105,21 +106,24 @@ func (s *shard) firstAddr(tag uint32) uintptr {
 	return 0
 }
 
-// scan looks once at both homes of key, the two buckets where its slot may be. A writer has the
-// lock, and needs no pin as long as it reclaims nothing.
+// scan looks once at both homes of key, the two buckets where its slot may be. For a writer, which
+// has the lock, it pins nothing: the item stays as long as the writer reclaims nothing.
 func (s *shard) scan(h uint64, key []byte, isWriter bool) (r pinned) {
 	found := s.index.Search(tagOf(h))
 	if !found.Found() {
 		return pinned{}
 	}
+	if isWriter {
+		return s.look(found, key, true)
+	}
 	me := s.c.readers.Enter() // so that no bucket is freed
-	r = s.look(found, key, isWriter)
+	r = s.look(found, key, false)
 	s.c.readers.Leave(me)
 	return r
 }
 
 // look returns the item of key among those that a search has found. The caller is among the
-// readers.
+// readers, or is the writer.
 func (s *shard) look(found cuckoo.Search, key []byte, isWriter bool) (r pinned) {
 	for at := s.index.Next(&found); at != nil; at = s.index.Next(&found) {
 		if !isWriter {

@@ -9,34 +9,25 @@
 //	               +-- the key is set again --> main queue, at most 1 of 4 to 8 new keys
 //
 // A queue is a list of sealed segments, ordered by turn. The first is emptied: items that stay are
-// copied to the open segment of their queue and TTL class. If at least garbagePercent of the bytes
-// are dead, another segment is emptied, and all its live items stay: the one with the most garbage,
-// of those for whose copies there is memory. Kept items have segments of their own in no queue,
-// which are emptied only then.
+// copied to the open segment of their queue and TTL class. While at least garbagePercent of the
+// bytes are dead, the segment with the most garbage is emptied instead, and all its live items
+// stay. Segments whose copies fit into the available memory come first. Segments of kept items are
+// in no queue: they are emptied only for their garbage.
 //
 // New keys go to main while roomPercent of the shard is free, besides a segment. So a loop over
-// more keys than there is room for finds the first of them again, and not the last.
+// more keys than fit hits the keys that came first.
 //
-// The limit for ghosts keeps items in main long enough to be hit. Without it, each key of such a
-// loop would replace one that is about to be read. Then main ghosts return more often than others
-// do. The more often, the fewer ghosts go to main. A main ghost does not go there itself.
+// At most 1 of 4 to 8 new keys goes to main because its ghost is found. Without this limit, each
+// key of such a loop would replace an item that is about to be read. In a loop, keys with a main
+// ghost return more often than others with a ghost. The more often they do, the lower the limit. A
+// main ghost is only counted: its key goes to small.
 //
-// Hits are compared a byte. An item's weight is half the binary logarithm of its size divided by
-// the mean size of new items. It is added to the hits that the item needs. The weight of a light
-// item is negative. Such an item has one hit for each unit below 0 when it goes to main.
+// Large items need more hits. The weight of an item is the logarithm to base 4 of its size divided
+// by the mean size of new items, rounded to -3 to 2. It is added to the hits that a promotion
+// needs. In main, a positive weight is added to the hits that an item needs to stay, unless
+// Options.Favor is ByteHits. An item of negative weight w enters main with -w hits.
 //
-// A ghost is 11 bits of the hash of a key that was evicted, and a bit that is set in main ghosts.
-// The ghost queue is spread over the buckets of the index. Each bucket has up to five ghosts, in its
-// note:
-//
-//	note           | old 4 bits | ghost 12 bits | ... five in all, the newest last |
-//	ghost          | hash 11 bits | main |
-//
-// The buckets have room for more ghosts if items are large. A hand passes over the buckets. It
-// forgets the ghosts that it has passed before, which are the old ones. So the number of ghosts is
-// ghostPercent of the number of items.
-//
-// Another policy is another file with these functions:
+// Another policy is another file, in place of this one and ghost.go, with these functions:
 //
 //	admit      the queue and the hits of a new item
 //	rankOf     both, for a snapshot
@@ -54,7 +45,6 @@
 package cache
 
 import (
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/cuckoo"
@@ -63,23 +53,23 @@ import (
 const (
 	smallPercent   = 10 // of the items' bytes
 	garbagePercent = 7  // of the items' bytes
-	dirtyPercent   = 5  // the same: fit prepares for garbagePercent
+	dirtyPercent   = 5  // of the items' bytes: from here on, new segments fit the reserve
 	roomPercent    = 5  // of the shard's limit
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds before items need more hits to stay
 
 	ghostBits    = 12
-	mainGhost    = 1 // a bit of a ghost
-	maxGhosts    = 5 // of a bucket
-	ghostPercent = 120
+	mainGhost    = 1                     // a bit of a ghost
+	maxGhosts    = 5                     // of a bucket
+	ghostPercent = 120                   // of the number of items
 	ghostShift   = maxGhosts * ghostBits // of the count of old ghosts
 	allGhosts    = 1<<ghostShift - 1
 
-	ghostPrice = 4   // new keys for each ghost that goes to main, at least
-	mostPrice  = 8   // and at most
+	ghostPrice = 4   // the lowest price: see price
+	mostPrice  = 8   // the highest price
 	mostCredit = 200 // new keys
 
-	keptRank = 1 << (hitsBits + 1)
+	keptRank = 1 << (hitsBits + 1) // the bit of a rank that says that the item is kept
 
 	meanItems = 2048 // new items whose mean size is measured, a power of two
 )
@@ -99,12 +89,12 @@ type policy struct {
 // recent has the latest evictions from a queue, and how many of their ghosts have returned.
 type recent struct{ evicted, returned int }
 
-// share returns the share of ghosts that have returned. It adds a hundredth, so that few returns
-// mean nothing.
+// share returns the share of ghosts that have returned, plus a hundredth, so that a few returns
+// change little.
 func (q recent) share() float64 { return float64(q.returned)/float64(max(q.evicted, 1)) + .01 }
 
-// price returns the new keys for each ghost that goes to main. It is in proportion to how much more
-// often main ghosts return than others.
+// price returns the number of new keys for each ghost that goes to main. It grows with the share of
+// main ghosts that return, relative to the share of the other ghosts.
 func (p *policy) price() int {
 	price := ghostPrice * p.main.share() / p.small.share()
 	return int(min(max(price, ghostPrice), mostPrice))
@@ -209,8 +199,8 @@ func onHit(w slot) slot {
 }
 
 // victim returns the segment to empty and its rule. It returns 0 if no segment is sealed and
-// unpinned. After patience rounds, items need more hits to stay in each round. It returns no segment
-// of kept items unless keptToo is set.
+// unpinned. After patience rounds, items need more hits to stay in each round. Unless keptToo is
+// set, victim returns no segment of kept items.
 func (s *shard) victim(round int, keptToo bool) (n uint32, r rule) {
 	v := s.victims()
 	small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
@@ -317,70 +307,10 @@ func worst(b *cuckoo.Bucket, isKept func(w slot) bool) (least *atomic.Uint64) {
 const warmths = maxHits + promoteHits + 1
 
 // warmth returns a number that is higher for items that would stay longer, by queue and hits. An
-// item that is about to go to main has the warmth of one that has just come there.
+// item in small with promoteHits has the same warmth as one in main without hits.
 func warmth(w slot) int {
 	if w.main() {
 		return w.hits() + promoteHits
 	}
 	return w.hits()
-}
-
-// ghostOf returns the ghost of a key with hash h. It is never 0.
-func ghostOf(h uint64, main bool) uint64 {
-	ghost := max(h>>(64-ghostBits)&^mainGhost, 1<<1)
-	if main {
-		ghost |= mainGhost
-	}
-	return ghost
-}
-
-// addGhost adds the ghost of a key with hash h. The oldest ghost of the bucket makes room.
-func (s *shard) addGhost(h uint64, main bool) {
-	b := s.index.First(tagOf(h))
-	old := min(b.Note>>ghostShift, maxGhosts-1)
-	b.Note = old<<ghostShift | (b.Note<<ghostBits|ghostOf(h, main))&allGhosts
-}
-
-// ageGhosts moves the hand, unless the buckets have room for fewer ghosts than it leaves. A ghost
-// is forgotten when the hand passes it for the second time. So the hand passes all buckets three
-// times while two times ghostPercent of the items are evicted.
-func (s *shard) ageGhosts() {
-	p, n := &s.policy, s.index.Buckets()
-	most := s.index.Len() * ghostPercent / 100
-	if int(n)*maxGhosts <= most {
-		return
-	}
-	round := max(most*2/3, 1) // evictions
-	for p.progress += int(n); p.progress >= round; p.progress -= round {
-		if p.hand++; p.hand >= n {
-			p.hand = 0
-		}
-		b := s.index.Bucket(p.hand)
-		b.Note = aged(b.Note)
-	}
-}
-
-// aged returns a note without its old ghosts. All others are old then.
-func aged(note uint64) uint64 {
-	old := int(note >> ghostShift)
-	ghosts := note & allGhosts
-	n := (bits.Len64(ghosts) + ghostBits - 1) / ghostBits // a ghost is not 0
-	left := max(n-old, 0)
-	return uint64(left)<<ghostShift | ghosts&(1<<(left*ghostBits)-1)
-}
-
-// recall counts the return of the latest ghost of a key with hash h. It reports whether there is
-// one, and it is no main ghost.
-func (s *shard) recall(h uint64) bool {
-	for g := s.index.First(tagOf(h)).Note & allGhosts; g != 0; g >>= ghostBits {
-		switch g & (1<<ghostBits - 1) {
-		case ghostOf(h, true):
-			s.policy.main.returned++
-			return false
-		case ghostOf(h, false):
-			s.policy.small.returned++
-			return true
-		}
-	}
-	return false
 }

@@ -138,6 +138,96 @@ func TestWeight(t *testing.T) {
 			t.Errorf("size %d: %d, want %d", size, got, want)
 		}
 	}
+	if p = (policy{mean: 32}); p.weight(1) != -3 {
+		t.Errorf("a 32nd of the mean: %d", p.weight(1))
+	}
+}
+
+// TestAdmit: a new key goes to main while there is room, or if it has a ghost whose price the credit
+// pays. Each new key adds to the credit.
+func TestAdmit(t *testing.T) {
+	const h = 1 << 60
+	for _, tt := range []struct {
+		name         string
+		credit       int
+		ghost        bool
+		room, begun  int // of 1000 bytes
+		size         int // the mean is 1000
+		main         bool
+		hits, remain int
+	}{
+		{"a new key", 10, false, 0, 0, 1000, false, 0, 11},
+		{"a ghost", ghostPrice - 1, true, 0, 0, 1000, true, 0, 0},
+		{"a ghost with too little credit", ghostPrice - 2, true, 0, 0, 1000, false, 0, ghostPrice - 1},
+		{"a light item with a ghost", ghostPrice, true, 0, 0, 300, true, 1, 1},
+		{"the most credit", mostCredit, false, 0, 0, 1000, false, 0, mostCredit},
+		{"room", 10, false, 10*roomPercent + 1, 0, 300, true, 1, 11},
+		{"too little room", 10, false, 10 * roomPercent, 0, 300, false, 0, 11},
+		{"room that is about to be filled", 10, false, 10*roomPercent + 1, 1, 300, false, 0, 11},
+	} {
+		c := newCache(t, Options{})
+		must(0, c.Set([]byte("k"), nil)) // the index has ghosts from the first item on
+		s := &c.shards[0]
+		if tt.ghost {
+			s.addGhost(h, false)
+		}
+		s.policy = policy{credit: tt.credit, items: 4, mean: 1000}
+		s.limit, s.used, s.spare, s.begun = 1000, 1000-tt.room, 0, tt.begun
+		main, hits := s.admit(&write{h: h}, pinned{}, tt.size)
+		if main != tt.main || hits != tt.hits || s.policy.credit != tt.remain {
+			t.Errorf("%s: main %t with %d hits, and a credit of %d", tt.name, main, hits, s.policy.credit)
+		}
+	}
+}
+
+// TestVictim: the rule for each kind of segment, in a first round and in one after patience.
+func TestVictim(t *testing.T) {
+	const late = patience + 2
+	for _, tt := range []struct {
+		name        string
+		main        bool
+		live        uint32 // of the 1000 bytes that are used
+		first, last rule
+	}{
+		{"a segment of small", false, 1000, rule{needs: promoteHits, promotes: true, weighs: true}, rule{needs: promoteHits + 2, promotes: true, weighs: true}},
+		{"one of main", true, 1000, rule{needs: 1, pays: 1, weighs: true}, rule{needs: 3, pays: 1, weighs: true}},
+		{"garbage", true, 500, rule{}, rule{needs: 2 * maxHits}},
+	} {
+		c := newCache(t, Options{})
+		must(0, c.Set([]byte("k"), nil))
+		s := &c.shards[0]
+		s.sealAll(false)
+		var want uint32
+		s.segs.each(func(n uint32, g *segment) {
+			if g.state == sealed {
+				want, g.main, g.used, g.live = n, tt.main, 1000, tt.live
+			}
+		})
+		for round, r := range map[int]rule{0: tt.first, patience: tt.first, late: tt.last} {
+			if n, got := s.victim(round, true); n != want || got != r {
+				t.Errorf("%s, round %d: %d by %+v, want %d by %+v", tt.name, round, n, got, want, r)
+			}
+		}
+	}
+}
+
+// TestGarbageOfKeptItems: garbage beside kept items counts only if there is memory for their copies.
+func TestGarbageOfKeptItems(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), nil))
+	s := &c.shards[0]
+	s.sealAll(false)
+	s.segs.each(func(_ uint32, g *segment) {
+		if g.state == sealed {
+			g.class, g.used, g.live = classes, 1000, 400
+		}
+	})
+	for room, want := range map[int]int{400: 600, 399: 0} {
+		s.limit, s.used, s.spare = 10_000, 10_000-room, 0
+		if got := s.victims().garbage; got != want {
+			t.Errorf("with %d bytes there are %d of garbage, want %d", room, got, want)
+		}
+	}
 }
 
 // TestPrice: main ghosts that return more often than others raise the price of ghosts.
@@ -212,5 +302,98 @@ func TestMean(t *testing.T) {
 		if p.mean < step.least || p.mean > step.most {
 			t.Errorf("step %d: %d, want %d to %d", i, p.mean, step.least, step.most)
 		}
+	}
+}
+
+// TestStays: whether an item stays by each rule, and its queue and hits then.
+func TestStays(t *testing.T) {
+	small := rule{needs: promoteHits, promotes: true, weighs: true}
+	main := rule{needs: 1, pays: 1, weighs: true}
+	for _, tt := range []struct {
+		name     string
+		r        rule
+		isMain   bool
+		hits     int
+		size     int // the mean is 1000
+		favor    Favor
+		ok, goes bool // stays, to main
+		left     int
+	}{
+		{"one hit is too few for main", small, false, 1, 1000, Hits, false, true, 0},
+		{"two are enough, and are spent", small, false, 2, 1000, Hits, true, true, 0},
+		{"a light item needs fewer, and begins with hits", small, false, 1, 300, Hits, true, true, 1},
+		{"a heavy item needs more", small, false, 3, 8000, Hits, false, true, 0},
+		{"for byte hits too", small, false, 3, 8000, ByteHits, false, true, 0},
+		{"a hit is paid for", main, true, 2, 1000, Hits, true, true, 1},
+		{"no hit is left", main, true, 0, 1000, Hits, false, true, 0},
+		{"a heavy item pays more", main, true, 3, 8000, Hits, true, true, 0},
+		{"and needs more", main, true, 2, 8000, Hits, false, true, 0},
+		{"but not for byte hits", main, true, 2, 8000, ByteHits, true, true, 1},
+		{"a light one pays as others", main, true, 1, 30, Hits, true, true, 0},
+		{"compaction takes nothing", rule{}, false, 1, 8000, Hits, true, false, 1},
+	} {
+		s := &shard{c: &Cache{options: Options{Favor: tt.favor}}, policy: policy{mean: 1000}}
+		goes, left, ok := s.stays(tt.r, slotOf(1, 1, tt.isMain, tt.hits), tt.size)
+		if ok != tt.ok || ok && (goes != tt.goes || left != tt.left) {
+			t.Errorf("%s: %t, %d, %t", tt.name, goes, left, ok)
+		}
+	}
+}
+
+// TestWarmth: an item that is about to go to main is as warm as one that has just come there, and
+// others of main are warmer.
+func TestWarmth(t *testing.T) {
+	if a, b := warmth(slotOf(1, 1, false, promoteHits)), warmth(slotOf(1, 1, true, 0)); a != b {
+		t.Errorf("%d in small, %d in main", a, b)
+	}
+	if a, b := warmth(slotOf(1, 1, false, maxHits)), warmth(slotOf(1, 1, true, maxHits)); a >= b || b != warmths-1 {
+		t.Errorf("%d in small, %d in main, of %d", a, b, warmths)
+	}
+}
+
+// TestGhostOfAFullBucket: a new ghost takes the place of an old one. Each hash has a ghost.
+func TestGhostOfAFullBucket(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), nil))
+	s := &c.shards[0]
+	for range maxGhosts {
+		s.addGhost(0, false)
+	}
+	note := &s.index.First(0).Note
+	if *note = aged(*note); *note>>ghostShift != maxGhosts {
+		t.Fatalf("%#x: not all ghosts are old", *note)
+	}
+	s.addGhost(0, false)
+	if *note>>ghostShift != maxGhosts-1 {
+		t.Errorf("%#x: the new ghost is old", *note)
+	}
+	if *note = aged(*note); !s.recall(0) {
+		t.Errorf("%#x: the new ghost is gone with the old ones", *note)
+	}
+}
+
+// TestGhostsOfSmallItems: while the buckets have too little room for all ghosts, none is forgotten
+// for its age.
+func TestGhostsOfSmallItems(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	replay(c, loop(0, 40_000, 1, 16))
+	s := &c.shards[0]
+	if most := s.index.Len() * ghostPercent / 100; int(s.index.Buckets())*maxGhosts > most {
+		t.Fatalf("%d buckets have room for %d ghosts", s.index.Buckets(), most)
+	}
+	before := s.policy.hand
+	for h := range uint64(1000) {
+		s.evicted(slotOf(0, 0, false, 0), h<<50)
+	}
+	if s.policy.hand != before {
+		t.Error("ghosts age")
+	}
+}
+
+// TestRestoredItemsAreMeasured: they count in the mean size, by which items weigh.
+func TestRestoredItemsAreMeasured(t *testing.T) {
+	s := &shard{}
+	if main, hits := s.readmit(rankOf(slotOf(1, 1, true, 2), false), 1000); !main || hits != 2 || s.policy.mean != 1000 {
+		t.Errorf("%t, %d hits, mean %d", main, hits, s.policy.mean)
 	}
 }

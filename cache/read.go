@@ -4,7 +4,6 @@ package cache
 
 import (
 	"context"
-	"iter"
 	"sync/atomic"
 	"time"
 
@@ -41,10 +40,10 @@ func (c *Cache) appendRead(s *shard, r pinned, dst []byte) ([]byte, bool) {
 }
 
 // GetContext is Get, but waits for Options.Disk only until ctx is done. It then returns the error
-// of ctx, and counts no read. It finds an entry in memory even if ctx is done.
+// of ctx, and counts neither a hit nor a miss. It finds an entry in memory even if ctx is done.
 //
-// If ctx can be done, each read of the disk costs a goroutine. That goroutine may outlast the call:
-// Close waits for it, and it may call OnEvict.
+// If ctx can be done, each read of the disk costs a goroutine. That goroutine may outlast the call,
+// and brings the entry to memory all the same. It may call OnEvict, and Close waits for it.
 func (c *Cache) GetContext(ctx context.Context, dst, key []byte) (_ []byte, found bool, err error) {
 	c.base.MustBeOpen(&kind, "GetContext")
 	h := c.seed.Bytes(key)
@@ -60,10 +59,10 @@ func (c *Cache) GetContext(ctx context.Context, dst, key []byte) (_ []byte, foun
 }
 
 // View calls f with the entry of key, if there is one, and reports whether there is. The value is
-// the cache's memory. It does not change until f returns or panics, even if other goroutines, or f,
-// replace or delete the entry meanwhile. f must neither write to it nor keep it. Debug modes find
-// both mistakes, since f then gets a copy: FREEHOLD_DEBUG=guard and poison, -asan, and a parent of
-// alloctest.New.
+// the cache's memory: f must neither write to it nor keep it. It does not change until f returns or
+// panics, even if f or other goroutines replace or delete the entry meanwhile. With
+// FREEHOLD_DEBUG=guard or poison, -asan, and a parent of alloctest.New, f gets a copy, so that
+// these find a write to the value and a use after f.
 //
 // f runs without a lock, may call any method of the cache but Close, and may take its time: see the
 // package's documentation.
@@ -134,7 +133,7 @@ func (c *Cache) setTTLOrUnpin(s *shard, r pinned) {
 	finish(func() { c.setTTL(s, r) }, func() { s.unpin(r) })
 }
 
-// countHit counts a hit of a live entry, and gives it the TTL of a read.
+// countHit counts a hit of a live entry for eviction, and gives the entry the TTL of a read.
 func (c *Cache) countHit(s *shard, r pinned) {
 	s.hit(r)
 	if c.readsSetTTL {
@@ -157,11 +156,11 @@ func (c *Cache) setTTL(s *shard, r pinned) {
 			return
 		}
 	}
-	next := max(c.clock.now(), handled+1) // at once
+	next := max(c.clock.now(), handled+1) // for a negative TTL: at once
 	if ttl >= 0 {
 		next = c.clock.expires(ttl)
 	}
-	// No-op if a Touch has set another expiry meanwhile.
+	// This is a no-op if a Touch has set another expiry meanwhile.
 	if r.it.expires.CompareAndSwap(expires, next) && c.clock.isSooner(next, expires) {
 		s.expectSooner(r, next)
 	}
@@ -173,7 +172,7 @@ func (c *Cache) expiryOf(key []byte, e Entry, read bool) (ttl time.Duration) {
 	return ttl
 }
 
-// batchKeys is how many keys are looked for at a time, by GetMany and when a segment is emptied.
+// batchKeys is the number of keys that are prefetched together, by GetMany and by evacuate.
 const batchKeys = 16
 
 // GetMany calls f with the index of each key that is found, and its entry, as View does. It costs
@@ -185,7 +184,7 @@ func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// getSome is GetMany of at most batchKeys keys; from is the index of the first.
+// getSome is GetMany of at most batchKeys keys. from is the index of the first.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	hashes := c.prefetch(keys)
 	for i, key := range keys {
@@ -194,8 +193,8 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 }
 
 // Prefetch brings the index and the entries of keys into the processor's caches, for programs
-// that know some calls ahead, such as pipelined writes. It waits for the memory of several keys at
-// once. It changes nothing, and is no read.
+// that know some calls ahead, such as pipelined writes. It waits for the memory of up to 16 keys at
+// once. It changes nothing, and counts as no read.
 func (c *Cache) Prefetch(keys [][]byte) {
 	c.base.MustBeOpen(&kind, "Prefetch")
 	for from := 0; from < len(keys); from += batchKeys {
@@ -220,90 +219,4 @@ func (c *Cache) prefetch(keys [][]byte) (hashes [batchKeys]uint64) {
 	}
 	c.readers.Leave(me)
 	return hashes
-}
-
-// All returns an iterator over the keys and entries, in no order. Both are copies, which belong to
-// the caller until the body of the loop ends. An entry that the cache moves during the loop may be
-// seen twice or not at all. The body runs without a lock: it may call any method.
-func (c *Cache) All() iter.Seq2[[]byte, Entry] {
-	return c.inOrder("All", func(slot) int { return 0 }, 1)
-}
-
-// Hottest returns an iterator over the keys and entries, those first that the cache would keep
-// longest. The order follows from the queue of an entry and its last few reads. Many are equal, in
-// no order. All else is as for [Cache.All]. An entry that is read or written during the loop may be
-// seen twice or not at all. The whole loop costs six times as much as All, beside the entries.
-func (c *Cache) Hottest() iter.Seq2[[]byte, Entry] {
-	return c.inOrder("Hottest", func(w slot) int { return warmths - 1 - warmth(w) }, warmths)
-}
-
-// Coldest returns an iterator over the keys and entries, those first that the cache would evict
-// first. All else is as for [Cache.Hottest].
-func (c *Cache) Coldest() iter.Seq2[[]byte, Entry] { return c.inOrder("Coldest", warmth, warmths) }
-
-// inOrder returns an iterator over the keys and entries that passes over the cache n times. Pass i
-// has the entries whose slots order returns i for.
-func (c *Cache) inOrder(call string, order func(w slot) int, n int) iter.Seq2[[]byte, Entry] {
-	return func(yield func([]byte, Entry) bool) {
-		c.base.MustBeOpen(&kind, call)
-		var room []byte
-		for i := range n * len(c.shards) {
-			s := &c.shards[i%len(c.shards)]
-			match := func(w slot) bool { return order(w) == i/len(c.shards) }
-			if !s.each(match, func(r pinned) bool {
-				return c.copier.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield)
-			}) {
-				return
-			}
-		}
-	}
-}
-
-// each calls f with the entries of a shard whose slots match, bucket by bucket, until f returns
-// false.
-func (s *shard) each(match func(w slot) bool, f func(r pinned) bool) bool {
-	var held []pinned
-	defer func() {
-		for i := range held { // if f stops or panics
-			s.unpin(held[i])
-		}
-	}()
-	for i, rest := uint32(0), true; rest; {
-		held, i, rest = s.holdNext(held[:0], i, match)
-		for len(held) > 0 {
-			r := &held[len(held)-1]
-			more := !r.isLive(&s.c.clock) || f(*r)
-			s.unpin(*r)
-			held = held[:len(held)-1]
-			if !more {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// holdNext searches from bucket i on for one with slots that match, under one lock. It pins their
-// items, and appends them to held. It returns the bucket to go on from, and whether there is one.
-func (s *shard) holdNext(held []pinned, i uint32, match func(w slot) bool) ([]pinned, uint32, bool) {
-	const most = 64 // buckets, so that a writer waits for a microsecond or two
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.index.Buckets()
-	if s.index.Len() == 0 {
-		return held, n, false
-	}
-	for end := min(n, i+most); i < end && len(held) == 0; i++ {
-		b := s.index.Bucket(i)
-		for j := range b.Slots {
-			w := slot(b.Slots[j].Load())
-			if w == 0 || !match(w) {
-				continue
-			}
-			if r := s.hold(&b.Slots[j]); r.it != nil {
-				held = append(held, r)
-			}
-		}
-	}
-	return held, i, i < n
 }

@@ -148,6 +148,7 @@ func TestExpiresDuringARead(t *testing.T) {
 // TestAllOfFew: an iteration finds each of few entries in a large index, and asks for no empty slot.
 func TestAllOfFew(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
+	c.fake()
 	for left := 10_000; ; left /= 10 {
 		for i := range 10_000 {
 			must(0, c.Set(fmt.Append(nil, i), nil))
@@ -168,6 +169,48 @@ func TestAllOfFew(t *testing.T) {
 		if left == 0 {
 			break
 		}
+	}
+}
+
+// TestSweepBesideAll: a sweep does not shrink the index while an iteration runs, which would then
+// miss entries. The next sweep does.
+func TestSweepBesideAll(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	c.fake()
+	buckets := func() (n uint32) {
+		for i := range c.shards {
+			n += c.shards[i].index.Buckets()
+		}
+		return n
+	}
+	for i := range 10_000 {
+		must(0, c.Set(fmt.Append(nil, i), nil))
+	}
+	const left = 1000
+	for i := left; i < 10_000; i++ {
+		c.Delete(fmt.Append(nil, i))
+	}
+	before, found := buckets(), map[string]bool{}
+	for k := range c.All() {
+		found[string(k)] = true
+		c.sweep()
+	}
+	if len(found) != left {
+		t.Errorf("of %d entries %d are found", left, len(found))
+	}
+	for range c.All() {
+		panics.Of(func() {
+			for range c.All() {
+				panic("in the body")
+			}
+		})
+		break
+	}
+	for range 100 {
+		c.sweep()
+	}
+	if n := buckets(); n >= before {
+		t.Errorf("the index has %d buckets, and %d before the sweeps", n, before)
 	}
 }
 

@@ -4,7 +4,8 @@
 //	                                                       --> drop
 //
 // policy.go chooses the segment, and the rule by which its items stay. Items that stay are copied
-// to the open segment of their queue and TTL class. The others are dropped.
+// to the open segment of their queue and TTL class. The others are dropped. Before that, reclaimFor
+// drops items that have expired.
 
 package cache
 
@@ -18,7 +19,7 @@ import (
 // ahead is the distance, in bytes of a segment, at which items are prefetched.
 const ahead = 4 << 10
 
-// expiredItems is how many items expireIn drops in one call.
+// expiredItems is about how many items expireIn drops in one call.
 const expiredItems = 256
 
 // allot returns memory for an item, as allotAvailable does. If no open segment has room, it
@@ -28,14 +29,14 @@ func (s *shard) allot(w *want) (at spot, ok bool) {
 	if n != 0 {
 		return s.allotIn(n, w), true
 	}
-	// A smaller segment may use bytes that are too few for f, instead of reclaiming.
+	// A smaller segment of about the same score may fit the available bytes, without reclaiming.
 	if rest := s.available() - s.reserve(); rest > 0 && rest < f.bytes {
 		if _, small := s.segmentFor(w, rest); small.bytes <= rest && small.score >= f.score-restLoss {
 			f = small
 		}
 	}
 	s.refused = nil
-	for range 2 { // again if the parent refuses
+	for range 2 { // once more if the parent refuses
 		if !s.makeRoom(f.bytes) || w.kept && s.available() < f.bytes+s.reserve() {
 			return spot{}, false // kept items leave the reserve, so that they can be copied
 		}
@@ -64,7 +65,8 @@ func (s *shard) reserve() int {
 }
 
 // makeRoom reclaims segments until the given bytes and the reserve are available. It reports
-// whether at least the bytes are.
+// whether the bytes are, with or without the reserve. If a part of the disk index waits for a chunk,
+// makeRoom also reclaims the bytes of that.
 func (s *shard) makeRoom(bytes int) bool {
 	if s.tier != nil && s.tier.wants != nil && s.reclaimFor(bytes+s.c.segmentBytes) {
 		s.tier.addWanted()
@@ -72,6 +74,7 @@ func (s *shard) makeRoom(bytes int) bool {
 	return s.reclaimFor(bytes)
 }
 
+// reclaimFor is makeRoom without the chunk of the disk index.
 func (s *shard) reclaimFor(bytes int) bool {
 	s.retireLimbo()
 	s.rebalance()
@@ -105,8 +108,8 @@ func (s *shard) expire(now uint32, enough int) {
 	s.due = due
 }
 
-// expireIn drops items of segment n that have expired at the second now. It reports whether there
-// may be more.
+// expireIn drops items of segment n that have expired at the second now, about expiredItems at a
+// time. It reports whether there may be more.
 func (s *shard) expireIn(n, now uint32) (more bool) {
 	if n >= s.segs.count() {
 		return false
@@ -121,14 +124,12 @@ func (s *shard) expireIn(n, now uint32) (more bool) {
 			more = !s.expirePart(n, p, now, &most)
 		}
 	}
-	if g.live == 0 && g.state == sealed {
-		s.retire(n)
-	}
+	s.retireEmpty(n)
 	return more
 }
 
-// expirePart is expireIn in a part of the segment. It drops up to *most items, and subtracts them
-// from *most. It reports whether it has dropped all.
+// expirePart is expireIn in a part of the segment. It drops about *most items, and subtracts them
+// from *most. It reports whether it has looked at the whole part.
 func (s *shard) expirePart(n uint32, part int, now uint32, most *int) bool {
 	g := s.segs.at(n)
 	due := uint32(0)
@@ -161,8 +162,8 @@ func (s *shard) expirePart(n uint32, part int, now uint32, most *int) bool {
 	return true
 }
 
-// dropExpired drops those items of segment n that have slots. If OnEvict panics, the others expire
-// again.
+// dropExpired drops the items of segment n that have slots. If OnEvict panics, it gives the rest
+// their expiry back.
 func (s *shard) dropExpired(n uint32, items []candidate, now uint32) {
 	defer func() {
 		for _, x := range items {
@@ -196,7 +197,7 @@ func (s *shard) reclaim(round int, why Reason) bool {
 
 // evacuate empties a sealed segment.
 func (s *shard) evacuate(n uint32, r rule, why Reason) {
-	s.forgetRest(n) // else it may take copies of its own items, and copy them again
+	s.forgetRest(n) // else the segment could take copies of its own items
 	g := s.segs.at(n)
 	var batch [batchKeys]candidate
 	for offset := uint32(0); offset < g.used && g.live > 0; {
@@ -228,10 +229,10 @@ type candidate struct {
 	offset uint32
 }
 
-// decide keeps or drops the item of a slot, for evacuate.
+// decide keeps or drops the item of a slot by a rule.
 func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason) {
 	w := slot(at.Load())
-	main, hits, stays := s.stays(r, w, it.size())
+	main, hits, stays := s.stays(r, w, it.content())
 	switch {
 	case it.hasExpired(&s.c.clock):
 		s.drop(at, Expired)

@@ -389,3 +389,23 @@ func TestIndexOfAFirstFill(t *testing.T) {
 		}
 	}
 }
+
+// TestExpiredLastItem: a call that drops the last item of a sealed segment, since it has expired,
+// retires the segment.
+func TestExpiredLastItem(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	must(0, c.SetTTL([]byte("key"), nil, 5*time.Second))
+	s := &c.shards[0]
+	s.mu.Lock()
+	s.sealAll(true)
+	s.mu.Unlock()
+	clock.now += 10 * time.Second
+	c.Delete([]byte("key"))
+	s.segs.each(func(n uint32, g *segment) {
+		if g.state == sealed {
+			t.Errorf("segment %d is sealed, with %d live bytes", n, g.live)
+		}
+	})
+	c.check()
+}

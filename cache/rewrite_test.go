@@ -30,10 +30,10 @@ func TestRewrite(t *testing.T) {
 		{"the same size", entry(101, 0, 0), entry(101, 0, 0), true},
 		{"into the last bytes", entry(101, 0, 0), entry(97, 0, 0), true}, // 3+97 is a multiple of 4
 		{"an eighth less", entry(1000, 0, 0), entry(877, 0, 0), true},
-		{"less than that", entry(1000, 0, 0), entry(873, 0, 0), false},
+		{"less than that", entry(1000, 0, 0), entry(873, 0, 0), true},
 		{"in a segment of its own", entry(20_000, 0, 0), entry(20_000, 0, 0), false},
-		{"beyond 31 slack units", entry(2000, 0, 0), entry(1873, 0, 0), false},
-		{"no value", entry(5, 0, 0), entry(1, 0, 0), false},
+		{"beyond 31 slack units", entry(2000, 0, 0), entry(1873, 0, 0), true},
+		{"a byte", entry(2000, 0, 0), entry(1, 0, 0), true},
 		{"a byte more", entry(101, 0, 0), entry(102, 0, 0), false},
 		{"other flags", entry(101, 7, 0), entry(101, 8, 0), true},
 		{"no flags", entry(101, 7, 0), entry(101, 0, 0), false},
@@ -110,12 +110,49 @@ func TestRewriteLeavesNothing(t *testing.T) {
 	const n = 800
 	for round := range 10 {
 		for i := range n {
-			must(0, c.Set(fmt.Append(nil, 1000+i), make([]byte, 1000-12*round)))
+			must(0, c.Set(fmt.Append(nil, 1000+i), make([]byte, 1000-6*round)))
 		}
 		if st := c.Stats(); st.Len != n || st.Dead > 0 || st.Copied > 0 {
 			t.Errorf("round %d: %+v", round, st)
 		}
 	}
+}
+
+// TestSlackIsGarbage: entries that shrink in place leave memory for others, and a sweep gives most of
+// it back.
+func TestSlackIsGarbage(t *testing.T) {
+	const n = 800
+	fill := func(c *Cache, from, to, size int) {
+		for i := from; i < to; i++ {
+			must(0, c.Set(fmt.Append(nil, 1000+i), bytes.Repeat([]byte{byte(i)}, size)))
+		}
+		c.check()
+	}
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	fill(c, 0, n, 1000)
+	fill(c, 0, n, 100)
+	if st := c.Stats(); st.Len != n || st.Copied > 0 || st.Dead < n*800 {
+		t.Errorf("after %d entries have shrunk in place: %+v", n, st)
+	}
+	fill(c, n, 5*n, 100)
+	if st := c.Stats(); st.Len != 5*n || st.Evicted > 0 {
+		t.Errorf("after %d small entries more: %+v", 4*n, st)
+	}
+	for i := range 5 * n {
+		get(t, c, fmt.Sprint(1000+i), string(bytes.Repeat([]byte{byte(i)}, 100)))
+	}
+	fill(c, 0, 5*n, 1)
+	if !c.shards[0].woken {
+		t.Error("no sweep is to come")
+	}
+	before := c.Stats().Reserved
+	for range 100 {
+		c.sweep()
+	}
+	if st := c.Stats(); st.Len != 5*n || st.Reserved > before*2/3 {
+		t.Errorf("%d bytes are reserved, %d before the sweeps: %+v", st.Reserved, before, st)
+	}
+	c.check()
 }
 
 // TestCopyOfARewrittenItem: copyTo copies the whole entry, without slack bytes and rewrites.
@@ -132,7 +169,7 @@ func TestCopyOfARewrittenItem(t *testing.T) {
 			}
 			r := c.found(key)
 			want := c.shards[0].entryOf(r, c.accessTime())
-			slack := r.it.shape.slackBytes()
+			slack := r.it.slackBytes()
 			to := (*item)(unsafe.Pointer(new([32]uint64)))
 			r.it.copyTo(to, 0)
 			if slack != 8 || to.size() != r.it.size()-slack || to.shape.rewrites() != 0 || string(to.key()) != "key" {

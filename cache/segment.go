@@ -5,9 +5,9 @@
 //	  +------------------------------+----------------------+
 //
 // An open segment takes new items. A sealed segment takes none, except that large items fill the
-// rest of a few: see restFor. Its items become garbage when they are replaced or deleted. A segment
-// is emptied when no slot refers to it. It is then in limbo until its last reader has unpinned it.
-// A large item may have a sealed segment of its own.
+// rest of a few: see restFor. Items become garbage when they are replaced or deleted. A segment is
+// empty once no slot refers to it. It is then in limbo until its last reader has unpinned it. A
+// large item may have a sealed segment of its own.
 //
 // Each segment has a number. A page describes 64 segments:
 //
@@ -58,12 +58,14 @@ const (
 	stripeBits = 3
 	stripes    = 1 << stripeBits
 
+	stripeBytes = pageSegments * 4 // of the pins of a stripe
+
 	descriptorBytes = 96
 	pinsFrom        = pageSegments * descriptorBytes
 )
 
 // A page has room for the descriptors and the pins.
-const _ = uint(pageBytes - pinsFrom - stripes*pageSegments*4)
+const _ = uint(pageBytes - pinsFrom - stripes*stripeBytes)
 
 // A state is a step in the life of a segment.
 type state uint8
@@ -76,16 +78,16 @@ const (
 	limbo
 )
 
-// A segment describes a block. The shard's lock guards it. Readers that hold a pin read addr, age
-// and class, which do not change while it is pinned. GetMany reads addr without a pin, only to
-// prefetch, so addr is stored atomically.
+// A segment describes a block of the parent. The shard's lock guards it, with one exception:
+// readers that hold a pin read addr, age and class, which do not change while the segment is pinned.
+// GetMany reads addr without a pin, only to prefetch. So addr is stored atomically.
 type segment struct {
 	addr  uintptr
 	age   uint64 // grows from each segment to the next; a part of versions
 	turn  uint64 // order in its queue: its age, or the shard's when it was last moved to the end
 	bytes uint32 // size of the block
 	used  uint32 // bytes of all items, which are the block's first bytes
-	live  uint32 // bytes of the items that slots refer to
+	live  uint32 // bytes of the items that slots refer to: see item.live
 	state state
 	main  bool  // in the main queue, else in the small one
 	alone bool  // has one item, which stays where it is
@@ -95,31 +97,33 @@ type segment struct {
 
 const _ = uint(descriptorBytes - unsafe.Sizeof(segment{}))
 
-// isKept reports whether the items of the segment are not evicted. No queue has it then.
+// isKept reports whether the items of the segment are kept. Such a segment is in no queue.
 func (g *segment) isKept() bool { return g.class >= classes }
 
 // item returns the item at an offset.
 func (g *segment) item(offset uint32) *item { return (*item)(pointer(g.addr + uintptr(offset))) }
 
-// garbage returns the bytes of items that are dead.
+// garbage returns the bytes of items that are dead, and of slack that counts as garbage.
 func (g *segment) garbage() int { return int(g.used - g.live) }
 
-// count adds the new item in a spot to the figures of its segment, and uncount removes one that is
-// garbage.
+// count adds the new item in a spot to the figures of its segment and shard. uncount subtracts an
+// item that became garbage.
 func (s *shard) count(at spot) {
 	g := s.segs.at(at.n)
 	it := g.item(at.offset)
-	g.live += uint32(it.size())
-	s.live += it.size()
+	s.countLive(g, it.live())
 	s.expect(g, at.offset, it.expires.Load())
 }
 
-func (s *shard) uncount(g *segment, it *item) {
-	g.live -= uint32(it.size())
-	s.live -= it.size()
+func (s *shard) uncount(g *segment, it *item) { s.countLive(g, -it.live()) }
+
+// countLive adds bytes, which may be negative, to the live bytes of a segment and its shard.
+func (s *shard) countLive(g *segment, bytes int) {
+	g.live += uint32(bytes)
+	s.live += bytes
 }
 
-// fill counts bytes of a segment as used. reset counts all of its bytes as unused.
+// fill counts more bytes of a segment as used. reset counts all of its bytes as unused.
 func (s *shard) fill(g *segment, bytes int) {
 	g.used += uint32(bytes)
 	s.filled += bytes
@@ -151,14 +155,20 @@ func (gs *segments) at(n uint32) *segment {
 
 // pin returns the pin counter of a segment in one stripe.
 func (gs *segments) pin(n, stripe uint32) *atomic.Uint32 {
-	return (*atomic.Uint32)(pointer(gs.pages.At(n>>pageBits) + pinsFrom +
-		uintptr(stripe*pageSegments+n&(pageSegments-1))*4))
+	return (*atomic.Uint32)(pointer(gs.pins(n) + uintptr(stripe)*stripeBytes))
+}
+
+// pins returns the address of a segment's first pin counter. The others follow at distances of
+// stripeBytes.
+func (gs *segments) pins(n uint32) uintptr {
+	return gs.pages.At(n>>pageBits) + pinsFrom + uintptr(n&(pageSegments-1))*4
 }
 
 // isPinned reports whether the segment may have readers.
 func (gs *segments) isPinned(n uint32) bool {
-	for stripe := range uint32(stripes) {
-		if gs.pin(n, stripe).Load() != 0 {
+	pins := pointer(gs.pins(n))
+	for stripe := range uintptr(stripes) {
+		if (*atomic.Uint32)(unsafe.Add(pins, stripe*stripeBytes)).Load() != 0 {
 			return true
 		}
 	}

@@ -53,9 +53,10 @@ type shard struct {
 	due     uint32                 // no item expires before that second; 0 is never
 	held    place                  // the item there stays, even if it has expired; 0 is none
 	woken   bool                   // a sweep in a second is to compact the shard
+	passes  int                    // calls of each that have not ended
 	begun   int                    // bytes of the newest segment for several items
-	last    int                    // the size of the item that began the last segment, and
-	mixed   int                    // how often it differed from the one before: see isMixed
+	last    int                    // the size of the item that began the last segment: see mixes
+	mixed   int                    // grows while such sizes differ, and falls while they are alike
 	number  uint64                 // its index in the cache's shards
 	age     uint64                 // of the newest segment
 	floor   uint64                 // the highest version of items without a successor: see version.go
@@ -66,7 +67,7 @@ type shard struct {
 	counts
 }
 
-// counts has a shard's counters.
+// counts has a shard's counters: see Stats.
 type counts struct {
 	sets    uint64
 	dropped [reasons]uint64
@@ -92,7 +93,7 @@ type write struct {
 	kept    bool   // the item is not evicted
 	keeps   bool   // the entry takes over the version of the key's entry, for Mark
 
-	restored *marks   // of the shard, by the Restore that stores the entry: writes since it began win
+	restored *marks   // of the Restore that stores the entry: a write since it began wins
 	rank     uint16   // of a restored entry: see rankOf
 	loading  *loading // of a loaded entry: a write since it began wins
 }
@@ -128,8 +129,8 @@ func (s *shard) put(w *write, old pinned) (version uint64, err error) {
 	return version, nil
 }
 
-// putNew is put in new memory. If a large entry has no room beside the item of old, putNew deletes
-// that item first.
+// putNew is put in new memory. If the entry has no room beside old, and old is alone in its segment,
+// putNew deletes old first.
 func (s *shard) putNew(w *write, old pinned) (version uint64, err error) {
 	before := s.floor
 	if old.it != nil {
@@ -226,11 +227,14 @@ func (s *shard) discard(at place) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
 	s.uncount(g, g.item(offset))
-	if g.live == 0 && g.state == sealed {
+	s.retireEmpty(n)
+	s.wakeIfWasteful()
+}
+
+// retireEmpty retires a segment if it is sealed and has no live items.
+func (s *shard) retireEmpty(n uint32) {
+	if g := s.segs.at(n); g.live == 0 && g.state == sealed {
 		s.retire(n)
-	}
-	if !s.woken && s.isWasteful() {
-		s.wake()
 	}
 }
 
@@ -240,89 +244,19 @@ func (s *shard) unused() int { return s.filled - s.live + s.spare }
 // isWasteful reports whether garbage and spare segments take more than half of the bytes of items.
 func (s *shard) isWasteful() bool { return s.unused() > max(s.filled/2, 2*s.reserve()) }
 
+// wakeIfWasteful wakes a wasteful shard.
+func (s *shard) wakeIfWasteful() {
+	if !s.woken && s.isWasteful() {
+		s.wake()
+	}
+}
+
 // wake schedules a sweep of the shard in a second, unless one is scheduled.
 func (s *shard) wake() {
 	if !s.woken {
 		s.woken = true
 		s.c.sweeper.wake(s.c.clock.now() + 1)
 	}
-}
-
-// link inserts a slot. If its homes are full, link splits a bucket. If the index has no memory for
-// that, link drops the worst item of the first home. It reports false if all items there are kept.
-func (s *shard) link(w slot) bool {
-	for !s.index.Insert(uint64(w)) {
-		if s.index.Split() {
-			continue
-		}
-		at := worst(s.index.First(w.tag()), s.isKept)
-		if at == nil {
-			return false
-		}
-		it := s.segs.itemAt(slot(at.Load()).place())
-		finish(func() { s.evict(at, it, s.c.seed.Bytes(it.key()), Room) }, func() { s.discard(w.place()) })
-	}
-	return true
-}
-
-// indexBytes returns the bytes of the indexes of memory and disk.
-func (s *shard) indexBytes() int { return (s.index.Chunks() + s.tier.chunks()) * s.c.segmentBytes }
-
-// growIndex makes the index large enough for n more slots, if there is memory for that.
-func (s *shard) growIndex(n int) {
-	for !s.index.Grow(n) {
-		if !s.addChunk() {
-			return
-		}
-	}
-}
-
-// Insert in an index that is nearly full displaces other slots. So the index grows sooner while the
-// shard fills for the first time.
-const (
-	roomyPercent = 65 // of the slots are used
-	roomyShare   = 16 // 1/roomyShare of the limit is available
-)
-
-// growAhead adds a bucket to an index that is not full yet, while much memory is available. The
-// index becomes no larger than it will be in a full shard with items of the present mean size.
-func (s *shard) growAhead() {
-	n, buckets := s.index.Len(), int(s.index.Buckets())
-	if s.available() <= s.limit/roomyShare || n*100 < buckets*cuckoo.Slots*roomyPercent {
-		return
-	}
-	const fullSlots = cuckoo.Slots * cuckoo.FullPercent / 100. // of a bucket
-	bytes := fullSlots*float64(s.live)/float64(n) + cuckoo.BucketBytes
-	filled := s.limit - s.segs.pages.Len()*pageBytes - s.reserve() - openSegments*s.c.segmentBytes
-	if float64(buckets)*bytes < float64(filled) && !s.index.Split() && s.addChunk() {
-		s.index.Split()
-	}
-}
-
-// addChunk adds a chunk to the index. The index takes at most half of the shard's memory.
-func (s *shard) addChunk() bool {
-	size := s.c.segmentBytes
-	if 2*(s.index.Chunks()+1)*size > min(s.limit, s.share) {
-		return false
-	}
-	s.refused = nil
-	if !s.makeRoom(size) {
-		return false
-	}
-	for s.used+size > s.limit && len(s.spares) > 0 {
-		s.releaseSpare()
-	}
-	for s.used+size <= s.limit {
-		if s.refused = s.index.AddChunk(s.c.base.Parent); s.refused == nil {
-			s.used += size
-			return true
-		}
-		if len(s.spares) == 0 {
-			break
-		}
-		s.releaseSpare()
-	}
-	return false
 }
 
 // clear deletes everything.
@@ -349,6 +283,9 @@ func (s *shard) grow(bytes int) {
 	s.share += bytes
 	s.limit += bytes
 }
+
+// pagesShare is for resize: it empties a shard whose pages exceed 1/pagesShare of its share.
+const pagesShare = 8
 
 // resize changes the share, and drops entries that no longer fit.
 func (s *shard) resize(share int) {
@@ -387,7 +324,7 @@ func (s *shard) dropKept() (done bool) {
 }
 
 // dropPages drops all entries, and returns their segments and then all pages to the parent. A
-// segment that is pinned stays, and then so do all pages.
+// pinned segment stays with its entries, and then no page is returned.
 func (s *shard) dropPages() {
 	s.sealAll(true)
 	s.segs.each(func(n uint32, g *segment) {
@@ -404,35 +341,6 @@ func (s *shard) dropPages() {
 		s.used -= pages.Len() * pageBytes
 		pages.Cut(s.c.base.Parent, 0)
 		s.segs.unused = s.segs.unused[:0]
-	}
-}
-
-// shrinkIndex removes up to most buckets while few slots are used, and returns unused chunks to the
-// parent. It drops items whose slots find no place. So it does nothing if that may drop kept items
-// for another Reason than Shrunk. It reports whether it has removed most buckets.
-func (s *shard) shrinkIndex(most int, why Reason) bool {
-	if why != Shrunk && s.hasKept() {
-		return false
-	}
-	before := s.index.Buckets()
-	s.index.Shrink(most, func(gone []uint64) {
-		forAll(gone, func(w *uint64) {
-			if s.tier != nil { // a promoted entry is gone too
-				s.tier.forget(s.c.seed.Bytes(s.segs.itemAt(slot(*w).place()).key()))
-			}
-			s.dropItem(slot(*w).place(), why)
-		})
-	})
-	s.cut(&s.index)
-	return int(before-s.index.Buckets()) == most
-}
-
-// cut returns the unused chunks of an index to the parent.
-func (s *shard) cut(ix *cuckoo.Index) {
-	if n := ix.Unused(); n > 0 {
-		s.c.readers.Wait() // readers that search the removed buckets
-		ix.Cut(s.c.base.Parent)
-		s.used -= n * s.c.segmentBytes
 	}
 }
 
@@ -470,7 +378,7 @@ func forAll[T any](all []T, f func(x *T)) {
 	}
 }
 
-// close gives all memory back. Loads that are under way, or begin later, are not stored.
+// close returns all memory. Loads that are under way, or begin later, are not stored.
 func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

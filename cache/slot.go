@@ -3,7 +3,8 @@
 //	| tag 27 | main 1 | hits 2 | place 34 |        0 is an empty slot
 //
 // The tag is a part of the key's hash. It determines both homes of the slot: see internal/cuckoo.
-// The place of the item is the number of its segment and its offset there, in units of 4 B.
+// main says that the item is in the main queue, else it is in the small one. The place of the item
+// is the number of its segment and its offset there, in units of 4 B.
 //
 // Writers change slots under the shard's lock. Readers count hits by compare-and-swap. So a
 // writer's store may undo a hit, but a hit never undoes a writer's store.

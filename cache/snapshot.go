@@ -7,28 +7,23 @@
 //	entry         key's length 2 B | rank 2 B | value's length 4 B | flags 8 B | expires 8 B
 //	              | key | value
 //
-// The rank has queue and hits of the entry, and whether it is kept, so that eviction goes on as
-// before the restart. Numbers are little-endian, and times are seconds of Unix time, 0 for never.
-// The last block has no entries. A checksum is the CRC-32C of the number of the block (8 B), its
-// length and its content. So a stream that was cut, even between two blocks, is detected.
+// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The rank says the
+// queue and the hits of an entry, and whether it is kept, so that eviction goes on as before the
+// restart. The last block has no entries: a stream without it was cut. A checksum is the CRC-32C of
+// the number of the block (8 B), its length and its content.
 //
 // The highest version is an upper bound of the cache's versions when the block is written. Restored
 // entries have higher ones. So no version from before a restart matches another state after it.
+// restore.go reads the stream.
 
 package cache
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
-	"math"
-	"os"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
@@ -55,10 +50,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Snapshot writes all entries that have not expired to w, while the cache is in use. If an entry is
-// written meanwhile, the snapshot may have its old or new state. It may miss an entry whose slot
-// the index moves meanwhile. A slow w delays no other call, but entries that are being written stay
-// in memory. Snapshot returns the error of w.
+// Snapshot writes all entries in memory that have not expired to w. The cache may be in use
+// meanwhile. The snapshot has the old or the new state of an entry that another call changes. It may
+// miss an entry whose slot the index moves. A slow w delays no other call, but the segment of the
+// entry that w takes cannot be reused until then. Snapshot returns the error of w.
 func (c *Cache) Snapshot(w io.Writer) error {
 	c.base.MustBeOpen(&kind, "Snapshot")
 	head := binary.LittleEndian.AppendUint32([]byte(snapshotMagic), snapshotVersion)
@@ -127,234 +122,9 @@ func checksum(number uint64, block []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, block)
 }
 
-// Restore adds the entries of a snapshot that have not expired. If there is no room for all, the
-// cache evicts some, and leaves out kept ones. Restore leaves out entries larger than MaxEntry.
-// Restored entries get new versions, above all versions in the snapshot. Restore reads r up to the
-// snapshot's end, and not beyond.
-//
-// The cache may be in use meanwhile. A key that another call has written, deleted or cleared since
-// Restore began is not restored, and neither are a few keys whose hashes are like its. Restore
-// takes 1/1024 of MaxBytes for this, on the Go heap.
-//
-// After an error that matches [ErrForeign], the cache is as before. After any other error it is
-// empty: [ErrCorrupt], [ErrTruncated], or an error of r or of Set.
-func (c *Cache) Restore(r io.Reader) error {
-	c.base.MustBeOpen(&kind, "Restore")
-	rest, err := c.beginRestore(r)
-	if err != nil {
-		return err
-	}
-	return rest()
-}
-
-// BeginRestore is Restore in two steps, for programs that serve while entries are added. It reads
-// the head of the snapshot, and returns its errors, such as [ErrForeign]. Then rest adds the
-// entries. Call it once, on any goroutine, before Close. Keys that are written after BeginRestore
-// are not restored.
-func (c *Cache) BeginRestore(r io.Reader) (rest func() error, err error) {
-	c.base.MustBeOpen(&kind, "BeginRestore")
-	return c.beginRestore(r)
-}
-
-func (c *Cache) beginRestore(r io.Reader) (rest func() error, err error) {
-	if err := c.restoreHead(r); err != nil {
-		if !errors.Is(err, ErrForeign) {
-			c.Clear()
-		}
-		return nil, err
-	}
-	rs := &restorer{c: c, marks: make([]*marks, len(c.shards))}
-	for i := range c.shards {
-		rs.marks[i] = c.shards[i].loads.beginRestore(int(c.bound.now.Load()) / len(c.shards))
-	}
-	return func() error {
-		defer forAll(c.shards, rs.end) // also if r or OnEvict panics
-		err := rs.entries(r)
-		if err != nil {
-			c.Clear()
-		}
-		return err
-	}, nil
-}
-
-// A restorer is a Restore that adds entries. It has the marks of each shard.
-type restorer struct {
-	c     *Cache
-	marks []*marks
-}
-
-// entries adds everything behind the head. It ends early if the cache is cleared.
-func (rs *restorer) entries(r io.Reader) error {
-	var block bytes.Buffer
-	for number := uint64(1); ; number++ {
-		if rs.c.shards[0].loads.wasCleared(rs.marks[0]) {
-			return nil
-		}
-		if err := readBlock(r, number, &block); err != nil {
-			return err
-		}
-		restored, err := rs.block(block.Bytes())
-		if err != nil || block.Len() == highestBytes {
-			return err
-		}
-		if number == 1 {
-			rs.c.expect(r, block.Len(), restored)
-		}
-	}
-}
-
-// expect grows the index for the entries behind the first block, if r is a file: an index that
-// grows entry by entry is always nearly full, and most Inserts move other slots. restored is the
-// number of entries in the block. A shard that is half full is left alone.
-func (c *Cache) expect(r io.Reader, blockBytes, restored int) {
-	f, ok := r.(interface{ Stat() (fs.FileInfo, error) })
-	if !ok || restored == 0 {
-		return
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	n := info.Size() / int64(len(c.shards)) * int64(restored) / int64(blockBytes)
-	for i := range c.shards {
-		c.shards[i].expectEntries(n, restored, blockBytes)
-	}
-}
-
-func (s *shard) expectEntries(n int64, restored, blockBytes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if fit := s.limit * restored / blockBytes; s.available() > s.limit/2 {
-		s.growIndex(int(min(n, int64(fit))))
-	}
-}
-
-// end ends the Restore in a shard. It gives back the memory of an index that expect made too large.
-func (rs *restorer) end(s *shard) {
-	s.loads.endRestore(rs.marks[s.number])
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shrinkIndex(math.MaxInt, Room)
-}
-
-// restoreHead reads everything before the entries.
-func (c *Cache) restoreHead(r io.Reader) error {
-	head := make([]byte, len(snapshotMagic)+4)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return endedEarly(err, ErrForeign)
-	}
-	if string(head[:len(snapshotMagic)]) != snapshotMagic {
-		return ErrForeign
-	}
-	if v := binary.LittleEndian.Uint32(head[len(snapshotMagic):]); v != snapshotVersion {
-		return fmt.Errorf("%w: its format is version %d, and this release reads version %d", ErrForeign, v, snapshotVersion)
-	}
-	var first bytes.Buffer
-	if err := readBlock(r, 0, &first); err != nil {
-		return err
-	}
-	if got := first.String(); got != c.options.Format {
-		return fmt.Errorf("%w: its Options.Format is %q, and this cache's is %q", ErrForeign, got, c.options.Format)
-	}
-	return nil
-}
-
-// readBlock reads a block. It takes memory as bytes arrive, whatever length the block claims.
-func readBlock(r io.Reader, number uint64, block *bytes.Buffer) error {
-	var head [8]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return endedEarly(err, ErrTruncated)
-	}
-	length := binary.LittleEndian.Uint32(head[:])
-	block.Reset()
-	if _, err := io.CopyN(block, r, int64(length)); err != nil {
-		return endedEarly(err, ErrTruncated)
-	}
-	if checksum(number, block.Bytes()) != binary.LittleEndian.Uint32(head[4:]) {
-		return fmt.Errorf("%w: block %d", ErrCorrupt, number)
-	}
-	return nil
-}
-
-// endedEarly returns early if err says that the reader ended, else err.
-func endedEarly(err, early error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return early
-	}
-	return err
-}
-
-// block stores a block's entries, with versions above the block's highest version. It
-// returns the number of entries that have not expired.
-func (rs *restorer) block(b []byte) (restored int, err error) {
-	if len(b) < highestBytes {
-		return 0, ErrCorrupt
-	}
-	highest := binary.LittleEndian.Uint64(b)
-	if highest > math.MaxInt64 { // no clock comes to that
-		return 0, ErrCorrupt
-	}
-	c := rs.c
-	c.raise(highest)
-	var keys [batchKeys][]byte
-	var writes [batchKeys]restoredWrite
-	n := 0
-	for b = b[highestBytes:]; len(b) > 0; {
-		if len(b) < entryHeadBytes {
-			return restored, ErrCorrupt
-		}
-		keyBytes := uint64(binary.LittleEndian.Uint16(b))
-		rank := binary.LittleEndian.Uint16(b[2:])
-		size := keyBytes + uint64(binary.LittleEndian.Uint32(b[4:]))
-		if size > uint64(len(b)-entryHeadBytes) {
-			return restored, ErrCorrupt
-		}
-		e := Entry{Flags: binary.LittleEndian.Uint64(b[8:]), Kept: rank&keptRank != 0}
-		expires, hasTime := c.clock.fromUnix(binary.LittleEndian.Uint64(b[16:]))
-		b = b[entryHeadBytes:]
-		key := b[:keyBytes]
-		e.Value, b = b[keyBytes:size], b[size:]
-		if !hasTime {
-			continue
-		}
-		restored++
-		e.TTL = c.clock.left(expires)
-		keys[n], writes[n] = key, restoredWrite{e, expires, rank}
-		if n++; n == batchKeys {
-			if err := rs.store(keys[:], writes[:]); err != nil {
-				return restored, err
-			}
-			n = 0
-		}
-	}
-	return restored, rs.store(keys[:n], writes[:n])
-}
-
-// A restoredWrite is an entry of a snapshot, the second at which it expires, and its rank.
-type restoredWrite struct {
-	e       Entry
-	expires uint32
-	rank    uint16
-}
-
-// store stores at most batchKeys entries. It waits for the memory of several at once.
-func (rs *restorer) store(keys [][]byte, writes []restoredWrite) error {
-	c := rs.c
-	hashes := c.prefetch(keys)
-	for i := range writes {
-		r := &writes[i]
-		w := c.newWrite(hashes[i], keys[i], &r.e, r.expires)
-		w.restored, w.rank = rs.marks[c.shardOf(w.h).number], r.rank
-		if _, err := c.storeOrDelete(&w); err != nil && !errors.Is(err, ErrTooLarge) && !(w.kept && errors.Is(err, freehold.ErrOutOfMemory)) {
-			return err
-		}
-	}
-	return nil
-}
-
 // SnapshotFile is Snapshot to the file at path. The new file replaces an old one once it is
-// complete. A pipe, a device or a descriptor, such as /dev/stdout, is written in place.
-// SnapshotFile does not wait until the data is on disk.
+// complete: after an error the old file is as before. A pipe, a device or a descriptor, such as
+// /dev/stdout, is written in place. SnapshotFile does not wait until the data is on disk.
 func (c *Cache) SnapshotFile(path string) error {
 	c.base.MustBeOpen(&kind, "SnapshotFile")
 	f, err := atomicfile.Create(path)
@@ -366,18 +136,4 @@ func (c *Cache) SnapshotFile(path string) error {
 		return err
 	}
 	return f.Commit()
-}
-
-// RestoreFile is Restore from the file at path.
-func (c *Cache) RestoreFile(path string) error {
-	c.base.MustBeOpen(&kind, "RestoreFile")
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := c.Restore(f); err != nil {
-		return &os.PathError{Op: "restore", Path: path, Err: err}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -476,6 +477,30 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.Buffer.Write(b)
 }
 
+// holes is a file of zeros. Only its first 64 MiB can be read.
+type holes struct{ read int }
+
+func (h *holes) Read(b []byte) (int, error) {
+	if h.read += len(b); h.read > 64<<20 {
+		return 0, errors.New("too much is read")
+	}
+	clear(b)
+	return len(b), nil
+}
+
+// TestForgedLengths: a block that claims to be longer than any is not read.
+func TestForgedLengths(t *testing.T) {
+	for _, n := range []int{len(snapshotMagic) + 4, firstBlockEnds} {
+		for _, length := range []uint32{math.MaxUint32, mostBlock + 1} {
+			stream := binary.LittleEndian.AppendUint32(snapshotOf(t, 0)[:n], length)
+			err := newCache(t, Options{}).Restore(io.MultiReader(bytes.NewReader(stream), &holes{}))
+			if !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%d bytes at %d: %v", length, n, err)
+			}
+		}
+	}
+}
+
 // TestForeignSnapshots: Restore of a foreign stream fails with ErrForeign, and the cache is as it
 // was.
 func TestForeignSnapshots(t *testing.T) {
@@ -505,6 +530,33 @@ func TestForeignSnapshots(t *testing.T) {
 	get(t, c, "k", "v")
 }
 
+// TestSnapshotHeadThatFails: Restore deletes nothing after an error in the head of a snapshot.
+func TestSnapshotHeadThatFails(t *testing.T) {
+	whole, failure := snapshotOf(t, 3), errors.New("no")
+	damaged := bytes.Clone(whole)
+	damaged[len(snapshotMagic)+4+4]++ // the first block's checksum
+	for _, tt := range []struct {
+		rest io.Reader
+		want error
+	}{
+		{failingReader{failure}, failure},
+		{bytes.NewReader(whole[:len(snapshotMagic)+6]), ErrTruncated},
+		{bytes.NewReader(damaged), ErrCorrupt},
+	} {
+		c := newCache(t, Options{})
+		must(0, c.Set([]byte("before"), []byte("v")))
+		err := c.Restore(readerFunc(func(b []byte) (int, error) {
+			must(0, c.Set([]byte("meanwhile"), []byte("v")))
+			return tt.rest.Read(b)
+		}))
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%v, want %v", err, tt.want)
+		}
+		get(t, c, "before", "v")
+		get(t, c, "meanwhile", "v")
+	}
+}
+
 // TestDamagedSnapshots: each cut and each changed byte is an error. The cache is then empty.
 func TestDamagedSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 30)
@@ -532,6 +584,33 @@ func TestDamagedSnapshots(t *testing.T) {
 		t.Errorf("a reader that fails: %v", err)
 	}
 	must(0, c.Restore(bytes.NewReader(whole)))
+}
+
+// TestFailedRestoreKeepsWrites: a Restore that fails on its way deletes what it has stored, and no
+// entry that was written meanwhile.
+func TestFailedRestoreKeepsWrites(t *testing.T) {
+	whole := snapshotOf(t, 1000)
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	must(0, c.Set([]byte("key 1"), []byte("before")))
+	half := len(whole) / 2
+	rest := must(c.BeginRestore(io.MultiReader(bytes.NewReader(whole[:half]), readerFunc(func([]byte) (int, error) {
+		if c.Len() < 100 {
+			t.Errorf("%d entries are restored", c.Len())
+		}
+		must(0, c.Set([]byte("key 2"), []byte("new")))
+		must(0, c.Set([]byte("mine"), []byte("new")))
+		return 0, io.EOF
+	}))))
+	if err := rest(); err != ErrTruncated {
+		t.Error(err)
+	}
+	get(t, c, "key 1", "")
+	get(t, c, "key 2", "new")
+	get(t, c, "mine", "new")
+	if n := c.Len(); n > 7 { // 5 with hashes like those of the two
+		t.Errorf("%d entries are left", n)
+	}
+	c.check()
 }
 
 type failingReader struct{ err error }

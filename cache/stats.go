@@ -7,21 +7,21 @@ import "github.com/freehold-go/freehold/internal/cuckoo"
 // Stats is a snapshot of a cache. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
-	Len      int    // entries, also expired ones until they are dropped, and keys remembered as not found
+	Len      int    // entries in memory, with expired ones until they are dropped: see Cache.Len
 	MaxBytes int    // the bound
-	Reserved int    // from the parent; with bookkeeping on the Go heap it is at most MaxBytes
-	Index    int    // of Reserved
-	Slots    int    // of the index: Len of them are used
-	Live     int    // of Reserved: items of entries
-	Dead     int    // of Reserved: items of replaced or deleted entries, until they are reclaimed
+	Reserved int    // memory from the parent; with bookkeeping on the Go heap it is at most MaxBytes
+	Index    int    // of Reserved: the indexes of memory and disk
+	Slots    int    // of the index of memory: Len of them are in use
+	Live     int    // of Reserved: entries, with their heads
+	Dead     int    // of Reserved: gone entries and unused ends of overwritten ones, until reclaimed
 
 	Hits    uint64 // reads that found an entry
-	Misses  uint64 // reads that found none; one for each GetOrLoad that found none
+	Misses  uint64 // reads that found none; GetOrLoad counts one for a key that it loads
 	Sets    uint64 // entries stored
-	Evicted uint64 // entries dropped for room
+	Evicted uint64 // entries dropped for room, without those that went to disk
 	Expired uint64 // entries dropped after their TTL had passed
 	Shrunk  uint64 // entries dropped to make the cache smaller
-	Copied  uint64 // bytes of entries that reclaiming moved
+	Copied  uint64 // bytes of entries that the cache has moved within its memory
 
 	Disk DiskStats // with Options.Disk
 

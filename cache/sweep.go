@@ -1,6 +1,6 @@
-// Sweep: drops expired items and reclaims garbage in the background, once a second at most.
+// Sweep: drops expired items and reclaims garbage in the background, at most once a second.
 //
-//	Set with a TTL --> wake at the second of its end --> sweep: expire, compact --> wake ...
+//	Set with a TTL --> wake at the second of its expiry --> sweep: expire, compact --> wake ...
 //	Delete         --> wake, if many bytes are unused
 //
 // A sweep drops expired entries, empties segments that are mostly garbage, and gives spare segments
@@ -18,13 +18,12 @@ import (
 
 const (
 	emptyShare   = 32   // a sweep empties up to 1/emptyShare of a shard's segments
-	spareParts   = 4    // and gives 1/spareParts of the unneeded spare segments back
-	sparseShare  = 4    // an index with fewer than 1/sparseShare of its slots in use is shrunk
-	sweepBuckets = 1024 // that are removed from the index before the lock is released
+	spareParts   = 4    // and returns 1/spareParts of the spare segments, except for the reserve
+	sparseShare  = 4    // an index with less than 1/sparseShare of its slots in use is shrunk
+	sweepBuckets = 1024 // buckets removed from the index before the lock is released
 )
 
-// sweep drops the entries that have expired and does a part of the other work. If work is left, it
-// schedules the next sweep.
+// sweep sweeps all shards, one after the other. If work is left, it schedules the next sweep.
 func (c *Cache) sweep() {
 	now := c.clock.now()
 	for i := range c.shards {
@@ -35,7 +34,7 @@ func (c *Cache) sweep() {
 func (s *shard) sweep(now uint32) {
 	s.lockFor(0)
 	defer s.unlock()
-	s.woken = false // discard sets it during a pause
+	s.woken = false // discard may set it during a pause
 	s.sweepExpired(now)
 	if s.compact() {
 		s.wake()
@@ -57,7 +56,7 @@ func (s *shard) sweepExpired(now uint32) {
 	if s.due == 0 || s.due > now {
 		return
 	}
-	s.due = 0 // expect lowers it during a pause
+	s.due = 0 // expect may set it during a pause
 	for n := uint32(0); n < s.segs.count(); n++ {
 		for s.expireIn(n, now) {
 			s.pause()
@@ -69,8 +68,8 @@ func (s *shard) sweepExpired(now uint32) {
 }
 
 // compact empties a part of the segments while more than half of the items' bytes are garbage. Then
-// it returns a part of the spare segments beyond the reserve to the parent, and memory of a nearly
-// empty item index, or of nearly empty parts of the disk index. It reports whether work is left.
+// it returns memory to the parent: a part of the spare segments beyond the reserve, and of the
+// indexes of memory and disk if they are nearly empty. It reports whether work is left.
 func (s *shard) compact() (more bool) {
 	for range s.segs.count()/emptyShare + 1 {
 		v := s.victims()
@@ -96,9 +95,10 @@ func (s *shard) compact() (more bool) {
 		s.releaseSpare()
 	}
 	if s.index.Len() < int(s.index.Buckets())*cuckoo.Slots/sparseShare {
-		for s.shrinkIndex(sweepBuckets, Room) {
+		for s.passes == 0 && s.shrinkIndex(sweepBuckets, Room) {
 			s.pause()
 		}
+		more = more || s.passes > 0
 	}
 	s.tier.compact()
 	return more

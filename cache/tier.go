@@ -1,23 +1,23 @@
-// Tier: a shard's index of its entries on disk, whose records internal/disk stores.
+// Tier: a shard's index of its entries on disk. Package internal/disk stores their records.
 //
 //	         demote: append a record, insert its disk slot, remove the item's slot
 //	memory ------------------------------------------------------------------------> disk
 //	       <------------------------------------------------------------------------
-//	         fetch: read the record without the lock, settle under it, promote
+//	         fetch: read the record without the lock, validate it under the lock, promote
 //
 //	disk slot     | tag 27 | hit 1 | class 4 | place 32 |        0 is an empty slot
 //
-// In this file a slot is a disk slot, unless it is an item's. hit means that a read other than Peek
-// has found the record. The class bounds the size of the record, so that one read of the disk gets
-// all of it. The record has the whole key. The tag and the number of the index's part have at most
-// 32 bits of the key's hash.
+// In this file a slot is a disk slot, unless it is an item's. The bit hit is set once a read other
+// than Peek has found the record. The class bounds the size of the record, so that one read of the
+// disk gets all of it. The record has the whole key. The tag and the number of the index's part have
+// at most 32 bits of the key's hash.
 //
 // Slots change only under the shard's lock. A call that writes or deletes a key changes memory and
-// forgets the key's slots under the same lock, so an older value never comes back. Slots with equal
-// hash bits are forgotten together, since only a read of the disk could tell them apart.
+// forgets the key's slots under one lock, so an older value never comes back. Slots with equal hash
+// bits are forgotten together, since only a read of the disk could tell them apart.
 //
-// A promoted item keeps its slot: memory and disk then have the same entry, and evicting the item
-// writes nothing. See fetch.go.
+// A promoted entry keeps its disk slot: memory and disk then have the same entry, and evicting the
+// item writes nothing. See fetch.go.
 
 package cache
 
@@ -41,21 +41,21 @@ const (
 	diskTagShift           = diskPlaceBits + classBits + 1
 
 	maxTierParts   = 32
-	partItems      = 1 << 20 // wanted in a part, if a record has partValue bytes
+	partItems      = 1 << 20 // the most items of a part, if records have partValue bytes
 	partValue      = 1 << 10
-	partSegments   = 32 // a shard has at least that many segments for each of several parts
+	partSegments   = 32 // with several parts, a shard has at least partSegments for each
 	tierShare      = 2  // both indexes take at most 1/tierShare of the shard
-	fetches        = 8  // after so many reads, settle forgets slots that keep changing
-	mostCandidates = 4  // slots with the same tag that a call reads
+	mostTries      = 8  // loads of a key, before validate forgets slots that keep changing
+	mostCandidates = 4  // slots with one tag that a load reads
 
-	learnItems  = 1024 // declines decides once for so many items that were never read
-	sampleShift = 62   // 0 in the bits of the hash from here on: a quarter of the keys
+	learnItems  = 1024 // items that were never read, after which declines decides anew
+	sampleShift = 62   // a quarter of the keys has 0 in the bits of the hash from here on
 )
 
 // The fields of a diskSlot fill 64 bits.
 const _ = uint(64-cuckoo.TagBits-diskTagShift) + uint(diskTagShift+cuckoo.TagBits-64)
 
-// recordBytes has the largest size of a record of each class. Most are an eighth above a power of
+// recordBytes has the largest size of a record in each class. Most are an eighth above a power of
 // two, which leaves room for key and head.
 var recordBytes = [1 << classBits]int{
 	320, 576, 832, 1152, 1664, 2304, 3328, 4608, 6656, 9216, 18 << 10, 36 << 10, 72 << 10, 144 << 10, 288 << 10, 1 << 20,
@@ -78,17 +78,18 @@ type tier struct {
 	shape  shape          // of images
 	parts  []cuckoo.Index // a power of two, by the bits of a hash above the tag
 	newest disk.Place     // of the last record, or disk.Store.Newest of the last clean stop
-	wants  *cuckoo.Index  // the part that found no memory for a chunk, or nil
+	wants  *cuckoo.Index  // the part that got no memory for a chunk, or nil
 
 	hits, written, rejected, dropped, evicted, errors uint64 // see DiskStats
 
+	// Of declines, which decides from time to time:
 	full     bool   // the file is full: a region was reclaimed
 	samples  bool   // only a quarter of the items that were never read is written
-	offered  int    // items that were never read, since the last decision: see declines
+	offered  int    // items that were never read, since the last decision
 	hitsThen uint64 // hits at the last decision
 }
 
-// newTier returns the tier of a shard for a file of the given bytes. It has no store yet.
+// newTier returns the tier of a shard for a file of the given size. It has no store yet.
 func newTier(s *shard, bytes int64) *tier {
 	n := 1
 	for items := bytes / partValue / int64(len(s.c.shards)); n < maxTierParts && int64(n)*partItems < items &&
@@ -107,7 +108,7 @@ func (t *tier) part(h uint64) *cuckoo.Index {
 	return &t.parts[h>>cuckoo.TagBits&uint64(len(t.parts)-1)]
 }
 
-// len returns the number of records to which the tier refers.
+// len returns the number of slots.
 func (t *tier) len() (n int) {
 	for i := range t.parts {
 		n += t.parts[i].Len()
@@ -161,6 +162,19 @@ func (t *tier) forget(h uint64) {
 	}
 }
 
+// each calls f with each slot of a part of the index, and with the slot's tag as a hash. It removes
+// the slots for which f returns false.
+func (t *tier) each(ix *cuckoo.Index, f func(h uint64, w diskSlot) bool) {
+	for i := range ix.Buckets() {
+		b := ix.Bucket(i)
+		for j := range b.Slots {
+			if w := diskSlot(b.Slots[j].Load()); w != 0 && !f(uint64(w.tag()), w) {
+				ix.Remove(&b.Slots[j])
+			}
+		}
+	}
+}
+
 // insert adds a slot. If the index is full and gets no memory, insert removes the oldest slot of
 // the two home buckets.
 //
@@ -198,8 +212,8 @@ func (t *tier) oldest(ix *cuckoo.Index, tag uint32) (oldest *atomic.Uint64) {
 }
 
 // addChunk adds a chunk to a part of the index if memory is available. It reclaims no memory, since
-// demote calls it while reclaiming. It sets wants if there is none: the next makeRoom reclaims
-// memory for the chunk.
+// demote calls it while reclaiming. If there is no memory, it sets wants, and the next makeRoom
+// reclaims memory for the chunk.
 func (t *tier) addChunk(ix *cuckoo.Index) bool {
 	s := t.s
 	size := s.c.segmentBytes
@@ -217,7 +231,7 @@ func (t *tier) addChunk(ix *cuckoo.Index) bool {
 	return true
 }
 
-// addWanted adds the chunk that found no memory, if the part still needs it.
+// addWanted adds a chunk to the part in wants, if the part still needs one.
 func (t *tier) addWanted() {
 	ix := t.wants
 	t.wants = nil
@@ -226,14 +240,13 @@ func (t *tier) addWanted() {
 	}
 }
 
-// hasBuckets reports whether a part of the index has buckets. If it has none, hasBuckets tries to
-// add the first.
+// hasBuckets reports whether a part of the index has buckets, and tries to add the first.
 func (t *tier) hasBuckets(ix *cuckoo.Index) bool {
 	return ix.Buckets() > 0 || ix.Split() || t.addChunk(ix) && ix.Split()
 }
 
 // shrink frees chunks of the index until both indexes take at most their share of limit. Each part
-// keeps its first chunk. Slots that no longer fit are dropped.
+// keeps its first chunk. Slots that have no room then are removed.
 func (t *tier) shrink(limit int) {
 	if t == nil {
 		return
@@ -298,15 +311,15 @@ func (t *tier) close() {
 	}
 }
 
-// evict moves the item of a slot to disk, or drops it if that fails.
+// evict demotes the item of a slot, or drops it if that fails.
 func (s *shard) evict(at *atomic.Uint64, it *item, h uint64, why Reason) {
 	if s.tier == nil || !s.tier.demote(at, it, h) {
 		s.drop(at, why)
 	}
 }
 
-// demote removes the item of a slot if its entry is on disk, or if write succeeds. It reports
-// whether it has done so. OnEvict is not called then: the cache still has the entry.
+// demote removes the item of a slot if its entry is on disk or write succeeds, and reports whether
+// it has. It does not call OnEvict, since the cache still has the entry.
 func (t *tier) demote(at *atomic.Uint64, it *item, h uint64) bool {
 	s, w := t.s, slot(at.Load())
 	n, _ := s.segs.split(w.place())
@@ -338,10 +351,10 @@ func (t *tier) admits(it *item, g *segment, w slot, h uint64) bool {
 	return true
 }
 
-// declines reports whether an item that was never read is not admitted to a full disk, where it
-// would overwrite a record too soon. It decides anew for each learnItems offered items. If the disk
-// had fewer hits than half of them, declines admits a fixed quarter of the keys. If the disk had no
-// hits at all, the cache is being filled, and declines admits all.
+// declines reports whether an item that was never read is kept off a full disk, where it would
+// overwrite a record too soon. declines decides after each learnItems of these items. If the disk
+// had fewer hits meanwhile than half of them, declines admits a fixed quarter of the keys. If the
+// disk had no hits at all, the cache is being filled, and declines admits all keys.
 func (t *tier) declines(h uint64) bool {
 	if !t.full {
 		return false
@@ -354,8 +367,7 @@ func (t *tier) declines(h uint64) bool {
 	return t.samples && h>>sampleShift != 0
 }
 
-// write appends a record of the item of slot w, and inserts a disk slot. It reports whether it
-// could.
+// write appends a record of the item of slot w, and inserts a disk slot. It reports whether it has.
 func (t *tier) write(it *item, w slot, h uint64) bool {
 	if !t.hasBuckets(t.part(h)) {
 		t.dropped++
@@ -393,7 +405,7 @@ func (t *tier) write(it *item, w slot, h uint64) bool {
 	return true
 }
 
-// extraBytes returns the size of the item's access and due, which a record has before its value.
+// extraBytes returns the size of an item's access and due, which a record has in front of its value.
 func (t *tier) extraBytes() (n int) {
 	if t.shape&accessed != 0 {
 		n += accessBytes + 1

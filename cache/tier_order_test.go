@@ -12,8 +12,8 @@ import (
 	"github.com/freehold-go/freehold/internal/seam"
 )
 
-// fill appends n records of other keys. lap appends them until the next record of that size gets
-// the place at.
+// fill appends n records of other keys. lap appends such records until the next one gets the place
+// at.
 func (c *Cache) fill(keyBytes, valueBytes, n int) (last disk.Place) {
 	r := disk.Record{Key: make([]byte, keyBytes), Value: make([]byte, valueBytes)}
 	for n > 0 {
@@ -33,8 +33,7 @@ func (c *Cache) lap(at disk.Place, keyBytes, n int) {
 }
 
 // TestReadOfDiskAgainstWriters: at each step of a read of the disk, another call changes the entry.
-// The read returns what was there when it began or ended. What it brings to memory is what is
-// there.
+// The read returns the entry from before or after the change. The tiers have the entry from after it.
 func TestReadOfDiskAgainstWriters(t *testing.T) {
 	key, value := []byte("key"), bytes.Repeat([]byte("value "), 500)
 	again := bytes.Repeat([]byte("again "), 500)
@@ -135,16 +134,21 @@ func TestReadOfDiskAgainstWriters(t *testing.T) {
 // waits for the read, which leaves nothing pinned.
 func TestGetContextLeaves(t *testing.T) {
 	c := onDisk(t, Options{})
-	must(0, c.Set([]byte("key"), []byte("value")))
+	key := []byte("key")
+	must(0, c.Set(key, []byte("value")))
 	c.toDisk()
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := make(chan struct{})
 	c.seam.Once(diskRead, 1, func() { cancel(); <-answers })
-	if got, ok, err := c.GetContext(ctx, nil, []byte("key")); ok || len(got) > 0 || err != context.Canceled {
+	if got, ok, err := c.GetContext(ctx, nil, key); ok || len(got) > 0 || err != context.Canceled {
 		t.Errorf("%q, %t, %v", got, ok, err)
 	}
+	key[0] = 'x' // the caller uses it again
 	close(answers)
 	c.refreshes.wait()
+	if !c.isInMemory("key") {
+		t.Error("the read brings another key to memory")
+	}
 	get(t, c, "key", "value")
 	c.check()
 	c.Close()
@@ -168,34 +172,39 @@ func TestMissAgainstPromotion(t *testing.T) {
 	c.check()
 }
 
-// TestFetchAgainstMoves: fetch finds a key whose slot in memory moves to the home that was already
-// searched, also if the move has begun before and goes on.
+// TestFetchAgainstMoves: fetch finds a key whose slot, in memory or on disk, moves to the home that
+// was already searched, also if the move has begun before and goes on.
 func TestFetchAgainstMoves(t *testing.T) {
-	for n := range 8 {
+	for n := range 16 {
 		c := onDisk(t, Options{})
 		key := fmt.Append(nil, "key ", n)
 		h := c.seed.Bytes(key)
 		s := c.shardOf(h)
 		must(0, c.Set(key, key))
-		one, two := s.index.Homes(tagOf(h))
+		ix, nth := &s.index, 1
+		if n >= 8 {
+			c.toDisk()
+			ix, nth = s.tier.part(h), 2 // after the search of memory
+		}
+		one, two := ix.Homes(tagOf(h))
 		if one == two {
 			continue
 		}
 		moveSlot(h, one, two)
 		goesOn := n%2 == 1
 		if goesOn {
-			s.index.BeginMove()
+			ix.BeginMove()
 		}
-		c.seam.Once(readFirst, 1, func() {
+		c.seam.Once(readFirst, nth, func() {
 			if !goesOn {
-				s.index.BeginMove()
-				defer s.index.EndMove()
+				ix.BeginMove()
+				defer ix.EndMove()
 			}
 			moveSlot(h, two, one)
 		})
 		r := s.fetch(h, key, true)
 		if goesOn {
-			s.index.EndMove()
+			ix.EndMove()
 		}
 		if r.it == nil {
 			t.Fatalf("%s is missed", key)

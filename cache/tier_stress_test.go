@@ -16,9 +16,9 @@ type register struct {
 	gone        atomic.Uint64 // a read has found that the cache dropped this write
 }
 
-// check fails unless a read may return write n, or none if n is 0. done and gone are what the
-// register had before the read, and begun is what it has after it. So the reads and writes of a key
-// are linearizable, if the cache may drop a write once and for all.
+// check fails unless a read may return write n, or none if n is 0. done and gone are the register's
+// from before the read, and begun is from after it. So the reads and writes of a key are
+// linearizable, if the cache may drop a write once and for all.
 func (x *register) check(t *testing.T, call string, n, done, gone uint64) {
 	begun := x.begun.Load()
 	if n > 0 && (n < done || n > begun || n <= gone) {

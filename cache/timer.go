@@ -3,9 +3,11 @@
 //
 // Each sweep has its own timer, which is never reset or stopped: the runtime allows neither from
 // outside the testing/synctest bubble that made the timer. A timer is lost if its bubble ends first.
-// Then a later call of wake sets another. A timer does nothing if an earlier sweep has taken its
-// place. So that few such timers wait, none is set for more than mostWait. A sweep that comes before
-// the first entry expires only schedules the next one.
+// Then a later call of wake sets another.
+//
+// If a sweep is scheduled for an earlier second, the timer of the later sweep stays, and does
+// nothing. No timer waits longer than mostWait, so such timers are few. A sweep before the first
+// expiry only schedules the next one.
 
 package cache
 
@@ -17,8 +19,8 @@ import (
 )
 
 const (
-	mostWait = 60 // seconds
-	mostLate = 2  // seconds
+	mostWait = 60 // seconds until a timer fires, at most
+	mostLate = 2  // seconds after which a timer counts as lost
 )
 
 // A sweeper runs the sweeps of a cache. It keeps the cache alive only during a sweep.
@@ -37,7 +39,7 @@ func (w *sweeper) init(c *Cache, sweep func(c *Cache)) {
 	w.cache, w.clock, w.sweep = weak.Make(c), &c.clock, sweep
 }
 
-// wake schedules a sweep for the beginning of the given second, or sooner.
+// wake schedules a sweep for the beginning of the given second, or earlier.
 func (w *sweeper) wake(second uint32) {
 	now := w.clock.now()
 	second = min(max(second, now), now+mostWait)
@@ -58,14 +60,13 @@ func (w *sweeper) wake(second uint32) {
 	})
 }
 
-// isAwake reports whether a timer fires by the given second. A timer that is later than mostLate was
-// lost.
+// isAwake reports whether a timer fires by the given second, unless it is lost.
 func (w *sweeper) isAwake(second, now uint32) bool {
 	at := w.at.Load()
 	return at != 0 && at <= second && now <= at+mostLate
 }
 
-// run sweeps, unless the sweep of that second has begun or an earlier one has taken its place.
+// run sweeps, unless that sweep has begun or an earlier one has replaced it.
 func (w *sweeper) run(c *Cache, second uint32) {
 	w.sweeps.Lock()
 	defer w.sweeps.Unlock()

@@ -3,11 +3,10 @@
 //	position   age of the segment | offset there, in units of 4 B | rewrites 5 bits
 //
 // The position of an item is its version, so most versions take no memory. A new version must be
-// above the key's version before. That is the version of the key's item, or the floor of the shard
-// if the key has no item. The floor is the highest version of all items that left no successor. A
-// new segment has the highest age, so its positions are above both. Positions in an older open
-// segment may be lower. An item there carries a version of its own in 8 B, one above the version
-// before.
+// above the key's previous one: the version of the key's item, or the floor of the shard if the key
+// has no item. The floor is the highest version of all items that left no successor. A new segment
+// has the highest age, so its positions are above both. Positions in an older open segment may be
+// lower. Then the item carries a version of its own in 8 B, one above the previous.
 //
 // Invariants (check verifies them):
 //   - every version that a shard has given is at most its top, the last position of its newest age
@@ -68,8 +67,8 @@ func (s *shard) nextAge() uint64 {
 	return (s.age/n+1)*n + s.number
 }
 
-// agesOf returns by how much the ages of two segments differ at least, if the first has the given
-// bytes. Each segmentBytes of it have an age.
+// agesOf returns the difference of ages that a segment of the given bytes needs to the next one:
+// each segmentBytes of it have an age.
 func (s *shard) agesOf(bytes int) uint64 {
 	return uint64((bytes-1)>>s.segs.ageBits/unitBytes+1) * uint64(len(s.c.shards))
 }
@@ -99,8 +98,8 @@ func (c *Cache) highestVersion() (v uint64) {
 	return v
 }
 
-// abovePositions is above all positions. An item whose position must be above it has a version of
-// its own wherever it is.
+// abovePositions is above all positions. As want.before, it gives the item a version of its own in
+// any place.
 const abovePositions = math.MaxUint64
 
 // setVersion writes the version of a versioned item.

@@ -188,8 +188,8 @@ func TestVersionsOfManyRewrites(t *testing.T) {
 	c := newCache(t, Options{})
 	c.raise(c.highestVersion())
 	must(0, c.SetTTL([]byte("open"), nil, time.Hour))
-	must(0, c.Set([]byte("k"), make([]byte, 99)))
-	must(0, c.SetTTL([]byte("k"), []byte("own"), time.Hour))
+	must(0, c.Set([]byte("k"), nil))
+	must(0, c.SetTTL([]byte("k"), []byte("longer"), time.Hour))
 	if c.found([]byte("k")).it.shape&versioned == 0 {
 		t.Fatal("it has no version of its own")
 	}

@@ -21,7 +21,7 @@ func (c *Cache) Set(key, value []byte) error {
 }
 
 // SetTTL is Set with the entry's own TTL, which is rounded up as [Entry].TTL says. With 0 the entry
-// stays until there is no room.
+// does not expire.
 func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	c.base.MustBeOpen(&kind, "SetTTL")
 	_, err := c.put(key, &Entry{Value: value, TTL: ttl}, false)
@@ -36,8 +36,8 @@ func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 }
 
 // Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors
-// of Set. After an error the key's entry is as before, with one exception: it is gone if it was
-// dropped to make room for a large e, and the parent then refused memory for e.
+// of Set. After an error the key's entry is as before, with one exception: it is gone if the cache
+// dropped it to make room for a large e, and the parent then refused memory.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
 	return c.putIf(key, &e, func(_ *shard, _ pinned, found bool) bool { return !found })
@@ -61,9 +61,9 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does the
 // [Change] that f returns. To store another entry, f sets Value, Flags and TTL. A TTL of 0 means
-// the TTL of the options. If f does not change the TTL, the entry expires when it would have. Value
-// may be any bytes that do not change until Update returns. The value that f gets is the cache's
-// memory: f must not write to it.
+// the TTL of the options. If f leaves the TTL as it is, the expiry stays. The value that f gets is
+// the cache's memory: f must neither write to it nor keep it. A value that f sets must not change
+// until Update returns.
 //
 // Update returns the new version of the key's entry, or 0 if the key then has none. Errors are as
 // for Add.
@@ -108,7 +108,7 @@ func (s *shard) update(h uint64, key []byte, f func(e *Entry, found bool) Change
 		w.asks = asks
 		return s.store(&w, old)
 	case change == Remove, change == Touch && s.entry.TTL < 0:
-		s.loads.written(h, key)
+		s.loads.written(h, key, nil)
 		s.remove(h, old)
 		return 0, nil
 	case change == Touch && found:
@@ -145,11 +145,11 @@ func (s *shard) touchKey(h uint64, key []byte, ttl time.Duration, size int) (fou
 	defer s.unlock()
 	switch {
 	case ttl < 0:
-		s.loads.written(h, key)
+		s.loads.written(h, key, nil)
 		s.remove(h, old)
 	case found:
 		err = s.touch(h, key, old, s.c.clock.expires(ttl))
-		if err != nil && !needsLoan(err, &size) { // its item has no memory, and the old expiry would be wrong
+		if err != nil && !needsLoan(err, &size) { // no memory for the item; the old expiry would be wrong
 			s.remove(h, old)
 			s.tier.evicted++
 			found = false
@@ -186,19 +186,20 @@ func (c *Cache) Delete(key []byte) bool {
 	s := c.shardOf(h)
 	old, found := s.lockKey(h, key, 0)
 	defer s.unlock()
-	s.loads.written(h, key)
+	s.loads.written(h, key, nil)
 	s.remove(h, old)
 	return found
 }
 
-// put stores e. If that fails, it deletes the key's item. asks is for write.
+// put stores e. If that fails, it deletes the key's item. asks says that Options.Expiry gives the
+// TTL.
 func (c *Cache) put(key []byte, e *Entry, asks bool) (version uint64, err error) {
 	w := c.newWrite(c.seed.Bytes(key), key, e, c.clock.expires(e.TTL))
 	w.asks = asks
 	return c.storeOrDelete(&w)
 }
 
-// storeOrDelete is put of a write, which has the second at which the entry expires.
+// storeOrDelete stores an entry. If that fails, it deletes the key's item.
 func (c *Cache) storeOrDelete(w *write) (version uint64, err error) {
 	s := c.shardOf(w.h)
 	for size := w.bytes(); ; {
@@ -231,7 +232,7 @@ func (s *shard) storeOrDelete(w *write, size int) (version uint64, err error) {
 // Precondition: the caller locked the shard, and then found old by current.
 func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 	if w.restored == nil {
-		s.loads.written(w.h, w.key)
+		s.loads.written(w.h, w.key, w.loading)
 	}
 	if len(w.key) > maxKeyBytes {
 		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(w.key), maxKeyBytes)
@@ -249,14 +250,14 @@ func (s *shard) store(w *write, old pinned) (version uint64, err error) {
 		return 0, nil
 	}
 	version, err = s.put(w, old)
-	if w.restored == nil { // also a load that began before readers found the entry is not stored
-		s.loads.written(w.h, w.key)
+	if w.restored == nil { // so that a load that began since the first call is not stored either
+		s.loads.written(w.h, w.key, w.loading)
 	}
 	return version, err
 }
 
-// askExpiry gives a new entry the TTL of Options.Expiry. That function gets copies of key and
-// value: the caller's own would escape to the Go heap in each Set.
+// askExpiry gives a new entry the TTL that Options.Expiry returns. Options.Expiry gets copies of key
+// and value: the caller's own would escape to the Go heap in each Set.
 func (s *shard) askExpiry(w *write, old pinned) {
 	c := s.c
 	room := append(append(s.room[:0], w.key...), w.e.Value...)
@@ -275,7 +276,7 @@ func (s *shard) askExpiry(w *write, old pinned) {
 	}
 }
 
-const mostRoom = 64 << 10 // that a shard keeps for copies
+const mostRoom = 64 << 10 // the bytes that a shard keeps for askExpiry's copies
 
 // withTTL gives an entry without a TTL the TTL of the options. It reports whether Options.Expiry is
 // to give it one instead, under the lock of the shard.
@@ -314,13 +315,15 @@ func (s *shard) putIf(h uint64, key []byte, e *Entry, cond func(s *shard, old pi
 }
 
 // current returns the item of key, unpinned, and whether it is a live entry. It drops an expired
-// item. Before that, it grows the index for one more slot, if there is memory.
+// item. First it grows the index for one more slot, if there is memory.
 func (s *shard) current(h uint64, key []byte) (r pinned, found bool) {
 	s.growIndex(1)
 	s.growAhead()
 	r = s.scan(h, key, true)
 	if r.it != nil && r.it.hasExpired(&s.c.clock) {
+		n, _ := s.segs.split(r.w.place())
 		s.drop(r.at, Expired)
+		s.retireEmpty(n)
 		return pinned{}, false
 	}
 	return r, r.isLive(&s.c.clock)

@@ -16,8 +16,6 @@ import (
 // blockAlign divides the addresses, offsets and lengths of direct reads and writes.
 const blockAlign = spill.Align
 
-func roundUp[T int | int64](n, align T) T { return (n + align - 1) &^ (align - 1) }
-
 // MinMemoryBytes is the least Options.MemoryBytes.
 const MinMemoryBytes = 256 << 10
 

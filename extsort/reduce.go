@@ -10,6 +10,8 @@ package extsort
 import (
 	"context"
 	"slices"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // A buffer is the memory of one merge: a window for each run, and the output.
@@ -31,7 +33,7 @@ const maxPartBytes = 4 << 20
 // maxStored bytes. It returns nil if there is not enough memory for one.
 func buffersOf(p *plan, n, runs, maxStored int) []*buffer {
 	least := max(p.leastWindow(), maxStored) + 2*blockAlign
-	last := roundUp(maxStored, blockAlign)
+	last := vm.RoundUp(maxStored, blockAlign)
 	for ; n > 0; n-- {
 		each := len(p.rest) / n &^ (blockAlign - 1)
 		out := min(each/4&^(blockAlign-1), maxPartBytes)

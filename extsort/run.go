@@ -10,6 +10,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/file/spill"
 	"github.com/freehold-go/freehold/internal/keysort"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // A run is some of the records, in order.
@@ -142,8 +143,8 @@ func (r *fileReader) open(l *layout, f *spill.File, from, to int64, window []byt
 
 // fill reads more of the file, behind the data.
 func (r *fileReader) fill() error {
-	head := roundUp(len(r.data), blockAlign)
-	n := min(int64(len(r.window)-head)&^(blockAlign-1), roundUp(r.to-r.at, blockAlign))
+	head := vm.RoundUp(len(r.data), blockAlign)
+	n := min(int64(len(r.window)-head)&^(blockAlign-1), vm.RoundUp(r.to-r.at, blockAlign))
 	if n <= 0 {
 		return fmt.Errorf("freehold: extsort: no room for a record of %d bytes", len(r.data)) // unreachable with windows of buffersOf
 	}
@@ -154,7 +155,7 @@ func (r *fileReader) fill() error {
 	n = min(n, r.to-r.at)
 	r.read.add(r.at + n - max(r.at, r.from))
 	r.data = r.window[from : head+int(n)]
-	r.at += roundUp(n, blockAlign)
+	r.at += vm.RoundUp(n, blockAlign)
 	if r.once && (r.at-r.freed >= r.step || r.at >= r.to) {
 		r.file.Free(r.freed, r.at)
 		r.freed = r.at

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/keysort"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // A writer has two blocks: its goroutine writes one while callers fill the other. Calls must
@@ -101,7 +102,7 @@ func (w *writer) size() int64 { return w.at + int64(w.n) }
 
 // pad appends zeros up to a multiple of blockAlign.
 func (w *writer) pad() {
-	to := roundUp(w.n, blockAlign)
+	to := vm.RoundUp(w.n, blockAlign)
 	clear(w.block[w.n:to])
 	w.n = to
 }
