@@ -1,8 +1,10 @@
+// Cache: the command freehold cache, a server that speaks memcached's protocol.
+
 package main
 
 import (
+	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"expvar"
 	"fmt"
@@ -10,7 +12,7 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -34,8 +36,8 @@ type cacheCommand struct {
 	Snapshot      string        `placeholder:"FILE" help:"Read items from FILE at the start and write all items to it at the end. Only its owner may read it."`
 	SnapshotEvery time.Duration `placeholder:"TIME" help:"Also write FILE at this interval, such as 5m. Default: never."`
 
-	Disk     string   `placeholder:"DIR" help:"Keep items that are evicted from memory in a file in DIR, on an SSD, as extstore does. A clean stop keeps them."`
-	DiskSize cli.Size `placeholder:"SIZE" help:"Size of that file, up to 256GiB. Default: 1GiB."`
+	Disk     string   `placeholder:"DIR" help:"Write items that are evicted from memory to a file in DIR, on an SSD, if their values have 512 B or more. A clean stop keeps these items; those in memory need --snapshot."`
+	DiskSize cli.Size `placeholder:"SIZE" help:"Size of that file, from 8MiB to 256GiB. Default: 1GiB."`
 
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for this time. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that take no replies for this time. Default: 30s."`
@@ -54,21 +56,22 @@ func (cacheCommand) Help() string {
 	return examples(
 		"freehold cache -m 4GiB                                  # at 127.0.0.1:11211",
 		"freehold cache -m 4GiB -s /run/cache.sock --snapshot /var/lib/cache --snapshot-every 5m",
+		"freehold cache -m 4GiB --disk /ssd --disk-size 200GiB   # and a file on an SSD behind it",
 		"freehold cache -l :11211 --metrics 127.0.0.1:6060       # and freehold stats 6060 shows its memory",
-	)
+	) + "\n\nmemcached's -p PORT is -l 127.0.0.1:PORT here, and its -m 64 is -m 64MiB. Its -t, -U, -R, -u and -d are not there."
 }
 
 // cacheVersion is the version of memcached with the same commands. Clients parse it as three
 // numbers; npm's memcached throws if text follows them.
 const cacheVersion = "1.6.45"
 
-// The heap of commands and replies may take connBytes a connection, and clientsOwn for itself.
+// The heap of commands and replies may take connBytes for each connection, and clientsOwn for itself.
 const (
 	connBytes  = 64 << 10
 	clientsOwn = 2 << 20
 )
 
-// mostBytes is the bound of the memory that all flags ask for. An int can count it.
+// mostBytes is the bound of the memory that all flags ask for together. An int can count it.
 const mostBytes = min(1<<50, math.MaxInt)
 
 // graceful is the time in which clients may take their replies when the server stops.
@@ -103,17 +106,16 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "cache", HugePages: true})
 	defer heap.Close()
 	var server *memcached.Server // set before the cache drops an entry
-	items := cache.New(heap, &cache.Options{
+	items, err := newItems(heap, &cache.Options{
 		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b, KeepAll: c.KeepAll, Disk: c.disk(),
 		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
 	})
-	defer items.Close()
-	onDisk := items.Stats().Disk
-	if onDisk.Off != nil {
-		return fmt.Errorf("--disk: %w", onDisk.Off)
+	if err != nil {
+		return err
 	}
+	defer items.Close()
 	if c.Disk != "" {
-		log.Printf("%s on disk in %s", cli.Plural(int(onDisk.Items), "item"), c.Disk)
+		log.Printf("%s on disk in %s", cli.Plural(items.Stats().Disk.Items, "item"), c.Disk)
 	}
 	clients := freehold.NewHeap(&freehold.HeapOptions{Name: "clients", MaxBytes: int(c.Buffers) + c.MaxConns*connBytes + clientsOwn})
 	defer clients.Close()
@@ -130,6 +132,13 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if most := items.MaxEntry(); int(c.MaxItem) > most {
 		return cli.Usagef("--max-item %v: at most %s with -m %v", c.MaxItem, cli.Bytes(int64(most)), c.Memory)
 	}
+	var metrics net.Listener
+	if c.Metrics != "" {
+		if metrics, err = net.Listen("tcp", c.Metrics); err != nil {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		defer metrics.Close()
+	}
 	listeners, err := c.listeners(secrets.config())
 	if err != nil {
 		return err
@@ -139,7 +148,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 		return err
 	}
 	stop := saved.every(c.SnapshotEvery)
-	err = c.serve(ctx, log, server, listeners)
+	err = c.serve(ctx, log, server, listeners, metrics)
 	stop()
 	failed := saved.save()
 	if c.Disk != "" && (c.Snapshot == "" || failed != nil) && !server.FlushDue().IsZero() {
@@ -150,7 +159,24 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	return errors.Join(err, failed)
 }
 
-// check sets the default of Buffers, and returns an error for flags that make no sense.
+// newItems makes the cache of the server, or returns the error of its disk tier. In that case New
+// logs that the cache goes on without the tier, and the server does not: so newItems holds the log
+// lines of New until the tier is open.
+func newItems(heap *freehold.Heap, o *cache.Options) (*cache.Cache, error) {
+	var held bytes.Buffer
+	to := log.Writer() // of log/slog too
+	log.SetOutput(&held)
+	items := cache.New(heap, o)
+	log.SetOutput(to)
+	if off := items.Stats().Disk.Off; off != nil {
+		items.Close()
+		return nil, fmt.Errorf("--disk: %s", strings.TrimPrefix(off.Error(), "freehold: disk tier: "))
+	}
+	_, _ = to.Write(held.Bytes()) // such as why the tier begins empty
+	return items, nil
+}
+
+// check sets the defaults of Buffers and DiskSize, and returns an error for flags that make no sense.
 func (c *cacheCommand) check() error {
 	if c.Buffers == 0 {
 		c.Buffers = max(c.Memory/32, 16*max(c.MaxItem, 16<<10))
@@ -183,7 +209,7 @@ func (c *cacheCommand) check() error {
 	return nil
 }
 
-// disk returns the disk tier, or nil. Smaller values stay in memory, as with extstore.
+// disk returns the disk tier, or nil. Values below 512 B are not written, as with extstore.
 func (c *cacheCommand) disk() *cache.Disk {
 	if c.Disk == "" {
 		return nil
@@ -191,23 +217,36 @@ func (c *cacheCommand) disk() *cache.Disk {
 	return &cache.Disk{Dir: c.Disk, MaxBytes: int64(c.DiskSize), MinValue: 512}
 }
 
-// serve serves until ctx is done, which stops the server, or a listener fails.
-func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memcached.Server, listeners []net.Listener) error {
+// terms says for the log how and for whom a network is served. It has no secrets.
+func (c *cacheCommand) terms(network string) string {
+	tls, users, disk := ", without TLS", "everybody", ""
+	if network == "unix" {
+		tls = ""
+	} else if c.TLSCert != "" {
+		tls = ", TLS"
+	}
+	if c.Users != "" {
+		users = "the users in " + c.Users
+	}
+	if c.Disk != "" {
+		disk = fmt.Sprintf(" and %v on disk", c.DiskSize)
+	}
+	return fmt.Sprintf("(%s%s) for %s, in at most %v of memory%s", network, tls, users, c.Memory, disk)
+}
+
+// serve serves until ctx is done or a listener fails. Then it shuts the server down. metrics may be
+// nil.
+func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memcached.Server, listeners []net.Listener, metrics net.Listener) error {
 	failed := make(chan error, len(listeners)+1)
-	if c.Metrics != "" {
-		figures, err := net.Listen("tcp", c.Metrics)
-		if err != nil {
-			return fmt.Errorf("--metrics: %w", err)
-		}
-		defer figures.Close()
-		log.Printf("metrics at http://%v/debug/freehold", figures.Addr())
+	if metrics != nil {
+		log.Printf("metrics at http://%v/debug/freehold", metrics.Addr())
 		mux := http.NewServeMux()
 		mux.Handle("/debug/freehold", web.Handler())
 		mux.Handle("/debug/vars", expvar.Handler())
-		go func() { failed <- http.Serve(figures, mux) }()
+		go func() { failed <- http.Serve(metrics, mux) }()
 	}
 	for _, l := range listeners {
-		log.Printf("serving at %v, %v in %v", l.Addr(), l.Addr().Network(), c.Memory)
+		log.Printf("serving at %v %s", l.Addr(), c.terms(l.Addr().Network()))
 		go func() { failed <- server.Serve(l) }()
 	}
 	var err error
@@ -222,57 +261,4 @@ func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memca
 	defer cancel()
 	server.Shutdown(patience)
 	return err
-}
-
-// listeners opens the listeners, with TLS at addresses unless config is nil.
-func (c *cacheCommand) listeners(config *tls.Config) (all []net.Listener, err error) {
-	defer func() {
-		if err != nil {
-			for _, l := range all {
-				l.Close()
-			}
-			all = nil
-		}
-	}()
-	if all, err = inherited(); err != nil {
-		return all, err
-	}
-	addresses := c.Listen
-	if len(addresses) == 0 && c.Socket == "" && len(all) == 0 {
-		addresses = []string{"127.0.0.1:11211"}
-	}
-	for _, addr := range addresses {
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			return all, fmt.Errorf("-l: %w", err)
-		}
-		all = append(all, l)
-	}
-	if c.Socket != "" {
-		l, err := unixListener(c.Socket)
-		if err != nil {
-			return all, fmt.Errorf("-s: %w", err)
-		}
-		all = append(all, l)
-	}
-	return wrapTLS(all, config), nil
-}
-
-// unixListener listens at a path. It replaces a socket without a server.
-func unixListener(path string) (net.Listener, error) {
-	l, err := net.Listen("unix", path)
-	if err == nil {
-		return l, nil
-	}
-	if info, statErr := os.Lstat(path); statErr != nil || info.Mode().Type() != os.ModeSocket {
-		return nil, err
-	}
-	if conn, dialErr := net.Dial("unix", path); dialErr == nil {
-		conn.Close()
-		return nil, err
-	}
-	if removeErr := os.Remove(path); removeErr != nil {
-		return nil, errors.Join(err, removeErr)
-	}
-	return net.Listen("unix", path)
 }

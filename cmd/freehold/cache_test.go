@@ -24,6 +24,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cache"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/cmd/freehold/memcached"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
@@ -115,38 +116,44 @@ func dial(t *testing.T, network, address string) net.Conn {
 func TestCacheFlags(t *testing.T) {
 	missing, fifo := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "fifo")
 	filetest.Must(t, syscall.Mkfifo(fifo, 0o600))
+	logged := new(strings.Builder)
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(logged)
 	for args, want := range map[string]string{
-		"-m 64":                                       "-m 64: at least 256 KiB are needed; a unit may be missing, as in 64MiB",
-		"-m 8MiB --max-item 8MiB":                     "--max-item 8.00 MiB: at most",
-		"--max-item 1":                                "--max-item 1 B: at least 1 KiB",
-		"--buffers 1MiB":                              "--buffers 1.00 MiB: at least 2.02 MiB with --max-item 1.00 MiB",
-		"-c 0":                                        "--max-conns 0: at least 1",
-		"-m 7EiB":                                     "-m 7.00 EiB, --buffers 224 PiB, --max-item 1.00 MiB, --max-conns 1024: more than",
-		"-m 1MiB --max-item 1EiB":                     "--max-item 1.00 EiB, --max-conns 1024: more than",
-		"--buffers 7EiB":                              "--buffers 7.00 EiB, --max-item 1.00 MiB, --max-conns 1024: more than",
-		"-c 9223372036854775807":                      "--max-conns 9223372036854775807: more than",
-		"--disk x --disk-size 1MiB":                   "--disk-size 1.00 MiB: from 8 MiB to 256 GiB",
-		"--disk-size 1GiB":                            "--disk-size 1.00 GiB: it needs --disk",
-		"--disk x -M":                                 "--disk with -M, which evicts nothing",
-		"-l 127.0.0.1:0 --disk " + missing:            "--disk: freehold: disk tier: open " + missing,
-		"--idle=-1s":                                  "neither may be negative",
-		"--write-timeout 0s":                          "and the latter not 0",
-		"--snapshot-every 1s":                         "--snapshot-every 1s: it may not be negative, and needs --snapshot",
-		"--snapshot x --snapshot-every=-1s":           "--snapshot-every -1s: it may not be negative",
-		"--tls-cert x":                                "--tls-cert and --tls-key belong together",
-		"--tls-cert " + missing + " --tls-key x":      "--tls-cert: open",
-		"-Y " + missing:                               "--users: open " + missing,
-		"-Y /dev/null":                                "--users: /dev/null has no users",
-		"-l nowhere":                                  "-l: listen tcp",
-		"-s " + missing + "/x":                        "-s: listen unix",
-		"-l 127.0.0.1:0 --snapshot /dev/null":         "--snapshot: create /dev/null: not a regular file",
-		"-l 127.0.0.1:0 --snapshot " + fifo:           "--snapshot: create " + fifo + ": not a regular file",
-		"-l 127.0.0.1:0 --snapshot /dev/fd/1":         "--snapshot: create /dev/fd/1: not a regular file",
+		"-m 64":                                  "-m 64: at least 256 KiB are needed; a unit may be missing, as in 64MiB",
+		"-m 8MiB --max-item 8MiB":                "--max-item 8.00 MiB: at most",
+		"--max-item 1":                           "--max-item 1 B: at least 1 KiB",
+		"--buffers 1MiB":                         "--buffers 1.00 MiB: at least 2.02 MiB with --max-item 1.00 MiB",
+		"-c 0":                                   "--max-conns 0: at least 1",
+		"-m 7EiB":                                "-m 7.00 EiB, --buffers 224 PiB, --max-item 1.00 MiB, --max-conns 1024: more than",
+		"-m 1MiB --max-item 1EiB":                "--max-item 1.00 EiB, --max-conns 1024: more than",
+		"--buffers 7EiB":                         "--buffers 7.00 EiB, --max-item 1.00 MiB, --max-conns 1024: more than",
+		"-c 9223372036854775807":                 "--max-conns 9223372036854775807: more than",
+		"--disk x --disk-size 1MiB":              "--disk-size 1.00 MiB: from 8 MiB to 256 GiB",
+		"--disk-size 1GiB":                       "--disk-size 1.00 GiB: it needs --disk",
+		"--disk x -M":                            "--disk with -M, which evicts nothing",
+		"-l 127.0.0.1:0 --disk " + missing:       "--disk: open " + missing,
+		"--users=":                               "--users is empty",
+		"--disk=":                                "--disk is empty",
+		"--metrics nowhere":                      "--metrics: listen tcp",
+		"--idle=-1s":                             "neither may be negative",
+		"--write-timeout 0s":                     "and the latter not 0",
+		"--snapshot-every 1s":                    "--snapshot-every 1s: it may not be negative, and needs --snapshot",
+		"--snapshot x --snapshot-every=-1s":      "--snapshot-every -1s: it may not be negative",
+		"--tls-cert x":                           "--tls-cert and --tls-key belong together",
+		"--tls-cert " + missing + " --tls-key x": "--tls-cert: open",
+		"-Y " + missing:                          "--users: open " + missing,
+		"-Y /dev/null":                           "--users: /dev/null has no users",
+		"-l nowhere":                             "-l: listen tcp",
+		"-s " + missing + "/x":                   "-s: listen unix",
+		"-l 127.0.0.1:0 --snapshot /dev/null":    "--snapshot: create /dev/null: not a regular file",
+		"-l 127.0.0.1:0 --snapshot " + fifo:      "--snapshot: create " + fifo + ": not a regular file",
+		"-l 127.0.0.1:0 --snapshot /dev/fd/1":    "--snapshot: create /dev/fd/1: not a regular file",
 		"-l 127.0.0.1:0 --snapshot " + missing + "/x": "--snapshot: create " + missing + "/x: no such file",
 	} {
 		code, out, err := command(t.Context(), append([]string{"cache"}, strings.Fields(args)...)...)
-		if code == 0 || out != "" || !strings.Contains(err, want) {
-			t.Errorf("%s: exit code %d, %q, %q, want %q", args, code, out, err, want)
+		if code == 0 || out != "" || !strings.Contains(err, want) || strings.Count(err, "\n") != 1 || logged.Len() > 0 {
+			t.Errorf("%s: exit code %d, %q, %q, log %q, want the line %q", args, code, out, err, logged, want)
 		}
 	}
 }
@@ -163,7 +170,7 @@ func snapshotAfter(t *testing.T, commands string) (file string) {
 }
 
 // A server that is stopped writes its items, and begins with them again. One whose snapshot is
-// damaged begins empty. One whose file is something else does not start, and leaves it.
+// damaged begins without it. One whose file is something else does not start, and leaves it.
 func TestCacheSnapshot(t *testing.T) {
 	file := snapshotAfter(t, "set a 7 0 2\r\nhi\r\nset b 0 1000 1\r\n1\r\n")
 	address, process := startCache(t, "--snapshot", file)
@@ -317,35 +324,16 @@ type halves struct {
 	io.Writer
 }
 
-// A server that loads a snapshot serves meanwhile. Items that it has not loaded are misses. What is
-// written wins over the snapshot, which is replaced by none that lacks items. A pipe holds the
-// snapshot back until the test has written.
-func TestCacheServesWhileItLoads(t *testing.T) {
-	newServer := func() *snapshots {
-		items := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 1 << 20, Access: true})
-		t.Cleanup(items.Close)
-		server := memcached.New(items, memcached.Options{MaxBytes: 1 << 20, MaxItem: 1 << 16, Heap: freehold.Pages(), Buffers: memcached.LeastBuffers(1 << 16), Write: time.Minute})
-		return &snapshots{items: items, server: server, log: log.New(io.Discard, "", 0), loaded: make(chan struct{})}
-	}
-	talk := func(s *snapshots, commands string) string {
-		var replies strings.Builder
-		filetest.Must(t, s.server.Session(halves{strings.NewReader(commands), &replies}))
-		return replies.String()
-	}
-	const written = "a b c d e f g h" // of the others, a few have hashes like theirs, and are lost
-	var others, misses strings.Builder
-	for i := range 20 {
-		fmt.Fprintf(&others, " x%d y%d", i, i)
-		fmt.Fprintf(&misses, "incr x%d 1\r\ntouch y%d 9\r\n", i, i)
-	}
-	before := newServer()
-	for _, key := range strings.Fields(written + others.String()) {
-		talk(before, "set "+key+" 0 0 3\r\nold\r\n")
-	}
-	var whole bytes.Buffer
-	filetest.Must(t, before.items.Snapshot(&whole))
+// newSnapshots returns the snapshots of a server in this process.
+func newSnapshots(t *testing.T) *snapshots {
+	items := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 1 << 20, Access: true})
+	t.Cleanup(items.Close)
+	server := memcached.New(items, memcached.Options{MaxBytes: 1 << 20, MaxItem: 1 << 16, Heap: freehold.Pages(), Buffers: memcached.LeastBuffers(1 << 16), Write: time.Minute})
+	return &snapshots{items: items, server: server, log: log.New(io.Discard, "", 0), loaded: make(chan struct{})}
+}
 
-	s := newServer()
+// loadHalf begins to load a snapshot from a pipe that has the first half of it.
+func (s *snapshots) loadHalf(t *testing.T, whole *bytes.Buffer) *os.File {
 	s.path = filepath.Join(t.TempDir(), "pipe")
 	filetest.Must(t, syscall.Mkfifo(s.path, 0o600))
 	write := make(chan *os.File)
@@ -355,12 +343,40 @@ func TestCacheServesWhileItLoads(t *testing.T) {
 		write <- f
 	}()
 	filetest.Must(t, s.load())
-	f := <-write
-	if got, want := talk(s, "get a b\r\nset a 0 0 3\r\nnew\r\ndelete b\r\nmd c\r\nadd d 0 0 3\r\nnew\r\nmd e I\r\ntouch f -1\r\ngat -1 g\r\nmg h T-1\r\n"+misses.String()),
+	return <-write
+}
+
+// talk returns the server's replies to commands.
+func (s *snapshots) talk(t *testing.T, commands string) string {
+	var replies strings.Builder
+	filetest.Must(t, s.server.Session(halves{strings.NewReader(commands), &replies}))
+	return replies.String()
+}
+
+// A server that loads a snapshot serves meanwhile. Items that it has not loaded are misses. What is
+// written wins over the snapshot, which is replaced by none that lacks items. A pipe holds the
+// snapshot back until the test has written.
+func TestCacheServesWhileItLoads(t *testing.T) {
+	const written = "a b c d e f g h" // of the others, a few have hashes like theirs, and are lost
+	var others, misses strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&others, " x%d y%d", i, i)
+		fmt.Fprintf(&misses, "incr x%d 1\r\ntouch y%d 9\r\n", i, i)
+	}
+	before := newSnapshots(t)
+	for _, key := range strings.Fields(written + others.String()) {
+		before.talk(t, "set "+key+" 0 0 3\r\nold\r\n")
+	}
+	var whole bytes.Buffer
+	filetest.Must(t, before.items.Snapshot(&whole))
+
+	s := newSnapshots(t)
+	f := s.loadHalf(t, &whole)
+	if got, want := s.talk(t, "get a b\r\nset a 0 0 3\r\nnew\r\ndelete b\r\nmd c\r\nadd d 0 0 3\r\nnew\r\nmd e I\r\ntouch f -1\r\ngat -1 g\r\nmg h T-1\r\n"+misses.String()),
 		"END\r\nSTORED\r\nNOT_FOUND\r\nNF\r\nSTORED\r\nNF\r\nNOT_FOUND\r\nEND\r\nEN\r\n"+strings.Repeat("NOT_FOUND\r\n", 40); got != want {
 		t.Errorf("while it loads: %q, want %q", got, want)
 	}
-	if got := talk(s, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 1\r\n") {
+	if got := s.talk(t, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 1\r\n") {
 		t.Errorf("while it loads: %q", got)
 	}
 	file := filepath.Join(t.TempDir(), "snapshot")
@@ -373,21 +389,48 @@ func TestCacheServesWhileItLoads(t *testing.T) {
 	check := func(s *snapshots) {
 		t.Helper()
 		const want = "VALUE a 0 3\r\nnew\r\nVALUE d 0 3\r\nnew\r\nEND\r\n"
-		if got := talk(s, "get "+written+"\r\n"); got != want {
+		if got := s.talk(t, "get "+written+"\r\n"); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if got := talk(s, "get"+others.String()+"\r\n"); strings.Count(got, " 0 3\r\nold\r\n") < 20 {
+		if got := s.talk(t, "get"+others.String()+"\r\n"); strings.Count(got, " 0 3\r\nold\r\n") < 20 {
 			t.Errorf("of 40 others that no client has changed: %q", got)
 		}
 	}
 	check(s)
-	again := newServer()
+	again := newSnapshots(t)
 	again.path = file
 	filetest.Must(t, again.load())
 	<-again.loaded
 	check(again)
-	if got := talk(again, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 0\r\n") {
+	if got := again.talk(t, "stats\r\n"); !strings.Contains(got, "STAT snapshot_loading 0\r\n") {
 		t.Errorf("once it is loaded: %q", got)
+	}
+}
+
+// A snapshot that ends early takes nothing from clients who have written meanwhile, and the log says
+// so.
+func TestCacheSnapshotEndsEarly(t *testing.T) {
+	before := newSnapshots(t)
+	value := strings.Repeat("x", 50_000)
+	for key := range 10 {
+		before.talk(t, fmt.Sprintf("set %d 0 0 %d\r\n%s\r\n", key, len(value), value))
+	}
+	var whole bytes.Buffer
+	filetest.Must(t, before.items.Snapshot(&whole))
+	s, logged := newSnapshots(t), new(strings.Builder)
+	s.log.SetOutput(logged)
+	f := s.loadHalf(t, &whole)
+	await(t, "a part is loaded", func() bool { return s.items.Len() > 0 })
+	s.talk(t, "set a 0 0 3\r\nnew\r\n")
+	filetest.Must(t, f.Close())
+	<-s.loaded
+	if got := s.talk(t, "get a\r\n"); got != "VALUE a 0 3\r\nnew\r\nEND\r\n" {
+		t.Errorf("%q", got)
+	}
+	want := fmt.Sprintf("drops the items of the snapshot, and goes on with %s: restore %s: %v\n",
+		cli.Plural(s.items.Len(), "item"), s.path, cache.ErrTruncated) // another item's hash may be like a's
+	if logged.String() != want {
+		t.Errorf("log %q, want %q", logged, want)
 	}
 }
 
@@ -592,6 +635,21 @@ func await(t *testing.T, what string, is func() bool) {
 	for began := time.Now(); !is(); time.Sleep(100 * time.Millisecond) {
 		if end, limited := t.Deadline(); limited && time.Until(end) < 5*time.Second {
 			t.Fatalf("after %v it is not so that %s", time.Since(began), what)
+		}
+	}
+}
+
+// The log says how and for whom an address is served.
+func TestTerms(t *testing.T) {
+	protected := cacheCommand{Memory: 4 << 30, Users: "/users", Disk: "/ssd", DiskSize: 200 << 30, tlsFlags: tlsFlags{TLSCert: "/cert"}}
+	for want, got := range map[string]string{
+		"(tcp, without TLS) for everybody, in at most 64.0 MiB of memory":                       (&cacheCommand{Memory: 64 << 20}).terms("tcp"),
+		"(unix) for everybody, in at most 64.0 MiB of memory":                                   (&cacheCommand{Memory: 64 << 20}).terms("unix"),
+		"(tcp, TLS) for the users in /users, in at most 4.00 GiB of memory and 200 GiB on disk": protected.terms("tcp"),
+		"(unix) for the users in /users, in at most 4.00 GiB of memory and 200 GiB on disk":     protected.terms("unix"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

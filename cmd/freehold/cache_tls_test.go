@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cmd/freehold/memcached"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -36,6 +37,9 @@ func TestCacheReloads(t *testing.T) {
 	write("me:a:b\r\n\nyou:x")
 	cmd := exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "-Y", users)
 	address, said := startServer(t, cmd)
+	if log := said.String(); !strings.Contains(log, address+" (tcp, TLS) for the users in "+users+", in at most 64.0 MiB of memory\n") || strings.Contains(log, "you:x") {
+		t.Errorf("the log is %q", log)
+	}
 	enters := func(pool *x509.CertPool, token, want string) {
 		t.Helper()
 		if got := say(t, dialTLS(t, address, pool), fmt.Sprintf("set x 0 0 %d\r\n%s\r\n", len(token), token)); got != want {
@@ -80,6 +84,45 @@ func TestCacheReloads(t *testing.T) {
 	})
 	enters(third, "me third", yes)
 	ask("mn\r\n", "MN\r\n")
+}
+
+// TestUsers: files of users, and one token that is admitted. A file is refused if one of its users
+// could never come in.
+func TestUsers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users")
+	long := strings.Repeat("p", memcached.MaxToken-len("me:"))
+	for _, tt := range []struct{ text, user, password, err string }{
+		{"me:pw", "me", "pw", ""},
+		{"me:p w:x\r\n\r\nyou:\r\n", "me", "p w:x", ""},
+		{"me:pw\r\n\nyou:\r\n", "you", "", ""},
+		{"me:a\nme:b\n", "me", "b", ""},
+		{"\uFEFFme:pw\n", "me", "pw", ""},
+		{"me:" + long, "me", long, ""},
+		{"you:x\nme:" + long + "p\n", "", "", ", line 2: 1025 bytes, and clients can send at most 1024"},
+		{"", "", "", " has no users"},
+		{"\r\n\n", "", "", " has no users"},
+		{"me:pw\n# you\n", "", "", ", line 2: no user:password"},
+		{":pw\n", "", "", ", line 1: no user:password"},
+		{"m e:pw\n", "", "", ", line 1: no user:password"},
+		{strings.Repeat("\n", maxUsers+1), "", "", " has more than 1048576 bytes"},
+	} {
+		filetest.Must(t, os.WriteFile(path, []byte(tt.text), 0o600))
+		s := &secrets{users: path}
+		switch err := s.reload(); {
+		case tt.err != "":
+			if err == nil || err.Error() != "--users: "+path+tt.err {
+				t.Errorf("%.20q: %v, want %s", tt.text, err, tt.err)
+			}
+		case err != nil || !s.admits()([]byte(tt.user), []byte(tt.password)):
+			t.Errorf("%.20q: %v, or %s is refused", tt.text, err, tt.user)
+		}
+	}
+	if _, err := readUsers("/dev/zero"); err == nil {
+		t.Error("a file without an end is read")
+	}
+	if credentialOf([]byte("me"), []byte("pw")) == credentialOf([]byte("mep"), []byte("w")) {
+		t.Error("mep is admitted by the password of me")
+	}
 }
 
 // Of two reloads, the one that began later reads its files later. A pipe holds the first back.

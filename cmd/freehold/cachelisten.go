@@ -1,50 +1,15 @@
+// Listeners: addresses, a Unix socket, and the sockets that systemd has opened.
+
 package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
-
-	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
-
-// tlsFlags are for encrypted connections.
-type tlsFlags struct {
-	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"Serve TLS at addresses with this certificate (PEM, with its chain)."`
-	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"The certificate's key."`
-	TLSCA   string `name:"tls-ca" placeholder:"FILE" help:"Admit only clients that have a certificate of one of these authorities."`
-}
-
-// tlsConfig returns the configuration of the flags, or nil without flags.
-func (f *tlsFlags) tlsConfig() (*tls.Config, error) {
-	if (f.TLSCert == "") != (f.TLSKey == "") || f.TLSCA != "" && f.TLSCert == "" {
-		return nil, cli.Usagef("--tls-cert and --tls-key belong together, and --tls-ca needs both")
-	}
-	if f.TLSCert == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert: %w", err)
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if f.TLSCA == "" {
-		return config, nil
-	}
-	pem, err := os.ReadFile(f.TLSCA)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-ca: %w", err)
-	}
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--tls-ca: %s has no certificate", f.TLSCA)
-	}
-	return config, nil
-}
 
 // wrapTLS adds TLS to all listeners except Unix sockets, unless config is nil.
 func wrapTLS(all []net.Listener, config *tls.Config) []net.Listener {
@@ -80,4 +45,57 @@ func inherited() (all []net.Listener, err error) {
 		all = append(all, l)
 	}
 	return all, err
+}
+
+// listeners opens the listeners, with TLS at addresses unless config is nil.
+func (c *cacheCommand) listeners(config *tls.Config) (all []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range all {
+				l.Close()
+			}
+			all = nil
+		}
+	}()
+	if all, err = inherited(); err != nil {
+		return all, err
+	}
+	addresses := c.Listen
+	if len(addresses) == 0 && c.Socket == "" && len(all) == 0 {
+		addresses = []string{"127.0.0.1:11211"}
+	}
+	for _, addr := range addresses {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return all, fmt.Errorf("-l: %w", err)
+		}
+		all = append(all, l)
+	}
+	if c.Socket != "" {
+		l, err := unixListener(c.Socket)
+		if err != nil {
+			return all, fmt.Errorf("-s: %w", err)
+		}
+		all = append(all, l)
+	}
+	return wrapTLS(all, config), nil
+}
+
+// unixListener listens at a path. It replaces a socket without a server.
+func unixListener(path string) (net.Listener, error) {
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		return l, nil
+	}
+	if info, statErr := os.Lstat(path); statErr != nil || info.Mode().Type() != os.ModeSocket {
+		return nil, err
+	}
+	if conn, dialErr := net.Dial("unix", path); dialErr == nil {
+		conn.Close()
+		return nil, err
+	}
+	if removeErr := os.Remove(path); removeErr != nil {
+		return nil, errors.Join(err, removeErr)
+	}
+	return net.Listen("unix", path)
 }

@@ -1,3 +1,5 @@
+// Secrets: the certificates and users of a cache server.
+
 package main
 
 import (
@@ -5,15 +7,20 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/memcached"
 )
 
-// secrets are the certificates of a cache server and its users. reload reads their files again
-// while the server runs; open connections keep the certificates and users from before.
+// secrets are the certificates and users of a cache server. reload reads their files again while the
+// server runs; open connections stay as they are.
 type secrets struct {
 	tls   tlsFlags
 	users string // the file of users, "" is none
@@ -28,7 +35,7 @@ type secrets struct {
 type credential [sha256.Size]byte
 
 func credentialOf(user, password []byte) credential {
-	length := fmt.Appendf(nil, "%d ", len(user)) // so that no other pair is the same
+	length := fmt.Appendf(nil, "%d ", len(user)) // so that no other pair has the same bytes
 	return sha256.Sum256(append(append(length, user...), password...))
 }
 
@@ -49,8 +56,8 @@ func (s *secrets) reload() error {
 	return nil
 }
 
-// config returns the configuration of listeners, which takes the certificates of each connection
-// from the last reload, or nil without TLS.
+// config returns the configuration of listeners, or nil without TLS. Each connection gets the
+// certificates of the last reload.
 func (s *secrets) config() *tls.Config {
 	if s.tls.TLSCert == "" {
 		return nil
@@ -105,13 +112,19 @@ func readUsers(path string) (all []credential, err error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxUsers+1)) // a device may have no end
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxUsers {
-		return nil, fmt.Errorf("%s has %d bytes, of at most %d", path, len(text), maxUsers)
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxUsers)
 	}
+	text = bytes.TrimPrefix(text, []byte("\uFEFF")) // some editors begin UTF-8 with it
 	for i, line := range bytes.Split(text, []byte("\n")) {
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) == 0 {
@@ -121,10 +134,47 @@ func readUsers(path string) (all []credential, err error) {
 		if !found || len(user) == 0 || bytes.IndexByte(user, ' ') >= 0 {
 			return nil, fmt.Errorf("%s, line %d: no user:password", path, i+1)
 		}
+		if len(line) > memcached.MaxToken {
+			return nil, fmt.Errorf("%s, line %d: %d bytes, and clients can send at most %d", path, i+1, len(line), memcached.MaxToken)
+		}
 		all = append(all, credentialOf(user, password))
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s has no users", path)
 	}
 	return all, nil
+}
+
+// tlsFlags are for encrypted connections.
+type tlsFlags struct {
+	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"Serve TLS at addresses with this certificate (PEM, with its chain)."`
+	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"The certificate's key."`
+	TLSCA   string `name:"tls-ca" placeholder:"FILE" help:"Admit only clients that have a certificate of one of these authorities."`
+}
+
+// tlsConfig returns the configuration of the flags, or nil without flags.
+func (f *tlsFlags) tlsConfig() (*tls.Config, error) {
+	if (f.TLSCert == "") != (f.TLSKey == "") || f.TLSCA != "" && f.TLSCert == "" {
+		return nil, cli.Usagef("--tls-cert and --tls-key belong together, and --tls-ca needs both")
+	}
+	if f.TLSCert == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert: %w", err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	if f.TLSCA == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(f.TLSCA)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-ca: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--tls-ca: %s has no certificate", f.TLSCA)
+	}
+	return config, nil
 }

@@ -1,15 +1,14 @@
+// Snapshot: the file from which a cache server starts warm.
+
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/freehold-go/freehold/cache"
@@ -54,32 +53,23 @@ func (s *snapshots) mayWrite() error {
 // be a regular file, which a complete snapshot can replace.
 func (s *snapshots) create() (*atomicfile.File, error) {
 	const mode = 0o600
-	notRegular := &os.PathError{Op: "create", Path: s.path, Err: errors.New("not a regular file")}
-	if info, err := os.Stat(s.path); err == nil {
-		if !info.Mode().IsRegular() {
-			return nil, notRegular
-		}
+	if info, err := os.Stat(s.path); err == nil && info.Mode().IsRegular() {
 		os.Chmod(s.path, mode) // the new file takes it over
 	}
-	f, err := atomicfile.Create(s.path)
+	f, err := atomicfile.CreateRegular(s.path)
 	if err != nil {
 		return nil, err
 	}
-	if f.InPlace() { // a descriptor
-		err = notRegular
-	} else {
-		err = f.Chmod(mode)
-	}
-	if err != nil {
+	if err := f.Chmod(mode); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// load begins to fill the cache from the file. Without a file, the cache begins empty. With a damaged
-// file it ends empty too, since the server must start, and load logs the error. If the file is no
-// snapshot, load returns an error, so that the server does not replace it.
+// load begins to fill the cache from the file, if there is one. If the file is damaged, the server
+// goes on without its items, and logs the error. If the file is no snapshot, load returns an error,
+// so that the server does not replace it.
 func (s *snapshots) load() error {
 	if s.path == "" {
 		close(s.loaded)
@@ -91,13 +81,13 @@ func (s *snapshots) load() error {
 	case err != nil:
 		close(s.loaded)
 		if !errors.Is(err, os.ErrNotExist) {
-			s.log.Printf("begins empty: %v", err)
+			s.log.Printf("begins without the snapshot: %v", err)
 		}
 	}
 	return nil
 }
 
-// begin reads the head of the file, and goes on in the background. After an error it does not.
+// begin reads the head of the file, and the rest in the background. After an error it reads no more.
 func (s *snapshots) begin() error {
 	f, err := os.Open(s.path)
 	if err != nil {
@@ -123,7 +113,8 @@ func (s *snapshots) begin() error {
 		defer s.server.Loading(false)
 		defer f.Close()
 		if err := rest(); err != nil {
-			s.log.Printf("begins empty: %v", &os.PathError{Op: "restore", Path: path, Err: err})
+			s.log.Printf("drops the items of the snapshot, and goes on with %s: %v",
+				cli.Plural(s.items.Len(), "item"), &os.PathError{Op: "restore", Path: path, Err: err})
 			return
 		}
 		s.log.Printf("%s from %s in %v", cli.Plural(s.items.Len(), "item"), path, time.Since(began).Round(time.Millisecond))
@@ -205,52 +196,5 @@ func (s *snapshots) every(d time.Duration) (stop func()) {
 	return func() {
 		close(done)
 		ended.Wait()
-	}
-}
-
-// untilSignal returns a context that is done when ctx is, or at the first signal. A second signal
-// only logs that the server is stopping, so that it does not lose the snapshot. The third ends the
-// process. SIGHUP only runs reload, unless that is nil.
-func untilSignal(ctx context.Context, log *log.Logger, reload func()) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals, hangups := make(chan os.Signal, 3), make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM)
-	endings := []os.Signal{os.Interrupt, syscall.SIGHUP}
-	if reload != nil {
-		endings = endings[:1]
-		signal.Notify(hangups, syscall.SIGHUP)
-	}
-	for _, sig := range endings {
-		if !signal.Ignored(sig) { // scripts ignore SIGINT for commands in the background, nohup ignores SIGHUP
-			signal.Notify(signals, sig)
-		}
-	}
-	ended := make(chan struct{})
-	go func() {
-		for n := 1; ; n++ {
-			select {
-			case <-ended:
-				return
-			case <-hangups:
-				reload()
-				n--
-				continue
-			case <-signals:
-			}
-			switch n {
-			case 1:
-				cancel()
-			case 2:
-				log.Print("stopping, and writing the snapshot if there is one; another signal ends this at once, and the old snapshot stays")
-			default:
-				os.Exit(cli.Interrupted)
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		signal.Stop(hangups)
-		close(ended)
-		cancel()
 	}
 }

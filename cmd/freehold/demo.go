@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -21,6 +20,7 @@ import (
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/cmd/freehold/report"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
@@ -44,7 +44,7 @@ func (demoCommand) Help() string {
 // argument is a size as one word of a command line.
 func argument(size cli.Size) string { return strings.ReplaceAll(size.String(), " ", "") }
 
-func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
+func (d *demoCommand) Run(ctx context.Context, s cli.Streams) error {
 	if total, _ := sysmem.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: none may take more than a quarter of the %s of memory", d.Nodes, d.Live, d.High, cli.Bytes(total))
 	}
@@ -52,15 +52,16 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: at least one node and 1 MiB are needed", d.Nodes, d.Live, d.High)
 	}
 	text, html := s.Out, io.Discard
+	var file *atomicfile.File // replaces the page of an earlier run at the end
 	if d.HTML == "-" {
 		text, html = s.Err, s.Out
 	} else if d.HTML != "" {
-		f, err := os.Create(d.HTML)
-		if err != nil {
+		var err error
+		if file, err = atomicfile.Create(d.HTML); err != nil {
 			return cli.Usagef("cannot write %s: %w", d.HTML, err)
 		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		html = f
+		defer file.Close()
+		html = file
 	}
 	page := report.Page{
 		Title: "freehold demo", Lead: "The same data on the Go heap and off it, in about half a minute.",
@@ -83,7 +84,7 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		fmt.Fprintf(text, "\nmeasuring %s\n", part.what)
 		sec, err := part.show(ctx)
 		if err != nil {
-			return errors.Join(err, page.Write(html)) // with the results so far
+			return err
 		}
 		sec.Print(text)
 		page.Sections = append(page.Sections, sec)
@@ -92,7 +93,10 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	fmt.Fprintf(text, "\n%s\n", cli.Strong(text, "In short"))
 	page.PrintResults(text)
 	fmt.Fprintf(text, "\n%s\n", version())
-	if err := page.Write(html); err != nil || d.HTML == "" || d.HTML == "-" {
+	if err := page.Write(html); err != nil || file == nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
 		return err
 	}
 	fmt.Fprintf(text, "wrote %s\n", d.HTML)

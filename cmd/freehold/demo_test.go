@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 var tinyDemo = []string{"demo", "--nodes", "2000", "--high", "2MiB", "--live", "1MiB", "--settle", "1ms", "--time", "10ms"}
@@ -50,8 +51,13 @@ func TestDemo(t *testing.T) {
 func TestDemoStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := command(ctx, tinyDemo...); code != cli.Interrupted || errs != "freehold: interrupted\n" {
+	page := filepath.Join(t.TempDir(), "demo.html")
+	filetest.Must(t, os.WriteFile(page, []byte("an earlier run"), 0o600))
+	if code, _, errs := command(ctx, append(tinyDemo, "--html", page)...); code != cli.Interrupted || errs != "freehold: interrupted\n" {
 		t.Errorf("exit code %d, %q", code, errs)
+	}
+	if b := freehold.Must(os.ReadFile(page)); string(b) != "an earlier run" {
+		t.Errorf("the page is now %.100q", b)
 	}
 	for _, flags := range []string{"--nodes 0", "--nodes 999999999999", "--live 1KiB", "--high 1000TiB", "--high much"} {
 		if code, out, _ := command(t.Context(), append(tinyDemo, strings.Fields(flags)...)...); code != cli.Misused || out != "" {

@@ -2,7 +2,7 @@
 //
 //	freehold cache      a cache that memcached's clients use
 //	freehold demo       half a minute of off-heap memory beside the Go heap
-//	freehold overlay    Badger, Pebble and ristretto on off-heap memory without cgo
+//	freehold overlay    Badger, Pebble and ristretto on off-heap memory, with or without cgo
 //	freehold sort       GNU sort's common options, for input larger than memory
 //	freehold stats      the off-heap memory of a running program, live
 //	freehold version
@@ -34,7 +34,7 @@ import (
 type commands struct {
 	Cache   cacheCommand   `cmd:"" help:"Serve a cache by memcached's protocol, its items off-heap."`
 	Demo    demoCommand    `cmd:"" help:"Compare off-heap memory with the Go heap, in half a minute."`
-	Overlay overlayCommand `cmd:"" help:"Write an overlay for go build, by which Badger, Pebble or ristretto allocate off-heap without cgo."`
+	Overlay overlayCommand `cmd:"" help:"Write an overlay for go build that makes Badger, Pebble or ristretto allocate off-heap, with or without cgo."`
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
 	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that serves the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`
@@ -54,12 +54,12 @@ func main() {
 	program(args).Main(s)
 }
 
-// producers are the commands that only produce output. If it is lost, they fail.
+// producers are the commands that only produce output, and fail if it is lost.
 var producers = []string{"sort", "stats", "completion", "man"}
 
 func sorts(args []string) bool { return len(args) > 0 && args[0] == "sort" }
 
-// program is the command line for some arguments: sort has flags and exit codes of GNU sort.
+// program returns the command line for args: sort has the flags and exit codes of GNU sort.
 func program(args []string) cli.Program {
 	p := cli.Program{
 		Name: "freehold", About: "Off-heap memory for Go. See https://github.com/freehold-go/freehold.",

@@ -1,4 +1,4 @@
-// Overlay: puts libraries that accept no allocator on freehold.
+// Overlay: files that put libraries without an interface for allocators on freehold.
 
 package main
 
@@ -19,8 +19,8 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// overlayCommand writes an overlay for go build: Go files, and the list of the files of a vendored
-// library that they replace.
+// overlayCommand writes an overlay for go build: Go files, and a list of the vendored files that they
+// replace.
 type overlayCommand struct {
 	Libraries []string `arg:"" enum:"badger,pebble,ristretto" help:"badger, pebble or ristretto, from the module's vendor folder. Badger allocates through ristretto."`
 	Dir       string   `default:"freehold-overlay" help:"Folder for the files. Run the go command in the same folder as this command."`
@@ -34,8 +34,8 @@ func (overlayCommand) Help() string {
 
 // A patch puts the memory of a library on freehold.
 type patch struct {
-	module string            // of the library
-	files  map[string]string // in the module, with the file of overlays that replaces each; "" leaves it empty
+	module string            // path of the library's module
+	files  map[string]string // from a file of the module to its replacement in overlays, or "" for an empty file
 	known  []string          // texts in these files in all versions that the overlay fits
 }
 
@@ -82,7 +82,7 @@ func (c *overlayCommand) Run(s cli.Streams) error {
 			return err
 		}
 		if p.module != main {
-			flags = "-mod=vendor " // where GOFLAGS or go.work say otherwise, the overlay would be ignored
+			flags = "-mod=vendor " // with another mode of GOFLAGS or go.work the overlay would be ignored
 		}
 	}
 	overlay := filepath.Join(c.Dir, "overlay.json")
@@ -116,8 +116,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// folderOf returns the folder of the library that p patches: in vendor, or here if the module's
-// path, main, is the library's.
+// folderOf returns the folder of the library that p patches: in vendor, or the current one if main,
+// the path of the main module, is the library's.
 func folderOf(p patch, main string) (string, error) {
 	if main == p.module {
 		return "", nil
@@ -132,7 +132,7 @@ func folderOf(p patch, main string) (string, error) {
 	return folder, nil
 }
 
-// add adds the files of patch p for the library in folder to files, and to the overlay's replace.
+// add adds p, for the library in folder: its files to files, and their paths to replace.
 func (c *overlayCommand) add(replace map[string]string, files map[string][]byte, p patch, folder string) error {
 	old := ""
 	for name := range p.files {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -151,9 +152,36 @@ func (p Program) dispatch(ctx context.Context, args []string, s Streams) error {
 		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
 			command += " " + wrong.Context.Selected().Name
 		}
-		return Usagef("%w; see %s --help", err, command)
+		return Usagef("%s; see %s --help", plain(err.Error()), command)
+	}
+	if flag := emptied(cmd); flag != nil {
+		return Usagef("--%s is empty, as from a variable that is not set", flag.Name)
 	}
 	return cmd.Run()
+}
+
+// plain returns the text of a parser's error in plain words. It drops the suggestions for an unknown
+// flag of one letter: the parser finds each other letter similar.
+func plain(text string) string {
+	if before, ok := strings.CutSuffix(text, ` value but got "EOL" (<EOL>)`); ok {
+		flag, _, _ := strings.Cut(before, ": expected ")
+		return flag + ": a value is missing"
+	}
+	if strings.HasPrefix(text, "unknown flag -") && !strings.HasPrefix(text, "unknown flag --") {
+		text, _, _ = strings.Cut(text, ", did you mean")
+	}
+	return text
+}
+
+// emptied returns a flag that the command line has with an empty text, or nil. Commands take such
+// a text for a flag that is not there: a server would admit clients without a password.
+func emptied(cmd *kong.Context) *kong.Flag {
+	for _, at := range cmd.Path {
+		if f := at.Flag; f != nil && f.Target.Kind() == reflect.String && f.Target.Len() == 0 {
+			return f
+		}
+	}
+	return nil
 }
 
 // report prints err, if it is not nil. It returns the exit code.

@@ -8,10 +8,11 @@ package memcached
 
 import "bytes"
 
-const (
-	maxToken    = 1 << 10 // bytes of user and password
-	maxFailures = 10      // a client that fails more often is disconnected
-)
+// MaxToken is the size, in bytes, of the longest user and password together, with the byte between
+// them.
+const MaxToken = 1 << 10
+
+const maxFailures = 10 // a client that fails more often is disconnected
 
 // isStrange reports whether the client must authenticate first.
 func (s *session) isStrange() bool { return s.options.Admits != nil && !s.known }
@@ -31,7 +32,7 @@ func (s *session) authenticate(words [][]byte, after []byte) (used int, ok bool)
 	case !isNumber:
 		s.reply("CLIENT_ERROR unauthenticated")
 		return 0, true
-	case size > maxToken:
+	case size > MaxToken:
 		s.reply("CLIENT_ERROR auth token too long")
 		return 0, true
 	}

@@ -113,8 +113,8 @@ func (ls *lookups) parse(n int, line []byte) bool {
 	return false
 }
 
-// A passed entry was read by GetMany, but its key has to wait for its turn. h and l show the
-// accesses before that read.
+// A passed entry was read by GetMany before its key's turn. It has the accesses before that read,
+// for the flags h and l.
 type passed struct {
 	key  int
 	read bool
@@ -169,7 +169,7 @@ func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) 
 	}
 }
 
-// pass remembers the accesses of an entry whose key has to wait.
+// pass remembers the accesses of an entry that is read before its key's turn.
 func (s *session) pass(i int, e *cache.Entry) {
 	if !s.asPassed(i, e) {
 		s.passed = append(s.passed, passed{i, e.Read, e.Idle})

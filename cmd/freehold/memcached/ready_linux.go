@@ -67,7 +67,7 @@ func (r *ready) read(p []byte) (int, error) {
 	}
 }
 
-// write writes as many bytes as the socket takes without waiting, and returns their number. For an
+// write writes the bytes that the socket takes without waiting, and returns their number. For an
 // error it returns 0: the next write meets the error again.
 func (r *ready) write(p []byte) int {
 	n, err := quickly(syscall.SYS_WRITE, r.fd, p)

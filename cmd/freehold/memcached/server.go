@@ -1,4 +1,4 @@
-// Server: a cache, the connections to it, and their limits.
+// Server: a cache, the sessions of its clients, and their limits.
 
 // Package memcached serves a cache by memcached's protocol: its classic text commands and its meta
 // commands, as memcached 1.6 has them. The binary protocol is refused.
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,13 +22,14 @@ type Options struct {
 	MaxBytes int           // of the cache's options
 	MaxItem  int           // bytes of a key with its value
 	MaxConns int           // connections beyond it get an error and are closed
-	Write    time.Duration // a client that takes no reply for so long is disconnected; clients wait for memory up to twice as long
-	Idle     time.Duration // a client that sends nothing for so long is disconnected; 0 is never
+	Write    time.Duration // a client that takes no reply for Write to twice Write is disconnected
+	Idle     time.Duration // a client that sends nothing for this time is disconnected; 0 is never
 
 	// Heap has the memory of commands and replies: 56 KiB for each connection, and large buffers
 	// for commands and replies beyond 16 KiB. Buffers is the bound, in bytes, of all large buffers
-	// together, at least LeastBuffers(MaxItem). A client that keeps a large buffer while other
-	// clients wait is disconnected after a second, and a second more for each 4 MiB.
+	// together, at least LeastBuffers(MaxItem). Clients wait for a large buffer up to twice Write. A
+	// client that keeps one while other clients wait is disconnected after a second, and a second
+	// more for each 4 MiB.
 	Heap    freehold.Allocator
 	Buffers int
 
@@ -38,8 +38,8 @@ type Options struct {
 	NoWatch bool   // refuse the command watch
 	KeepAll bool   // the cache has cache.Options.KeepAll; only stats settings says it
 
-	// Admits reports whether a user may come in with a password. Clients must authenticate if it is
-	// set. It may be called by several goroutines.
+	// Admits reports whether user and password are known. If Admits is set, clients must
+	// authenticate first. Several goroutines may call it.
 	Admits func(user, password []byte) bool
 	Reload func() error // for the command refresh_certs, unless nil
 	Stop   func()       // for the command shutdown, unless nil; it must not wait for Shutdown
@@ -73,10 +73,10 @@ type Server struct {
 	rejected   uint64
 	handshakes uint64      // failed ones
 	flush      *time.Timer // of flush_all with a delay
-	flushDue   time.Time   // when that is, or zero
+	flushDue   time.Time   // the time of that, or zero
 	orders     uint64      // of flush_all so far
 	snapshots  [2]uint64   // written, and failed
-	snapshotAt time.Time   // when the last was written
+	snapshotAt time.Time   // when the last snapshot was written
 	done       sync.WaitGroup
 }
 
@@ -343,107 +343,4 @@ func (s *Server) each(f func(c net.Conn)) {
 			d.close(f)
 		}
 	}
-}
-
-// deadlined is a connection with time limits on reads and writes.
-type deadlined struct {
-	net.Conn
-	write, idle   time.Duration
-	remote, local string
-	set           time.Time    // when the deadline of writes was set
-	wrote         atomic.Int64 // when the last reply was written, or the connection began, in ns of Unix time
-	ready         ready        // see ready_linux.go
-
-	mu      sync.Mutex // guards the following, and the deadlines
-	closing bool
-	wasCut  bool
-	kicked  bool // the deadline of reads is that of kick
-}
-
-// past is a deadline that ends a read or write at once.
-var past = time.Unix(1, 0)
-
-// cut ends all reads and writes at once.
-func (d *deadlined) cut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closing, d.wasCut = true, true
-	d.SetDeadline(past)
-}
-
-// isCut reports whether cut was called.
-func (d *deadlined) isCut() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.wasCut
-}
-
-// close calls f with the connection. After it, reads do not change their deadline.
-func (d *deadlined) close(f func(net.Conn)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closing = true
-	f(d.Conn)
-}
-
-// isClosing reports whether close was called.
-func (d *deadlined) isClosing() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closing
-}
-
-// waitForever removes the deadline of reads, unless close was called.
-func (d *deadlined) waitForever() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.idle = 0; !d.closing {
-		d.SetReadDeadline(time.Time{})
-	}
-}
-
-func (d *deadlined) Read(p []byte) (int, error) {
-	if d.idle > 0 {
-		d.mu.Lock()
-		if !d.closing {
-			d.SetReadDeadline(time.Now().Add(d.idle))
-			d.kicked = false
-		}
-		d.mu.Unlock()
-	}
-	if d.ready.is() {
-		return d.ready.read(p)
-	}
-	return d.Conn.Read(p)
-}
-
-// Write sets a deadline of twice the limit if it has to wait, and a new one when half of it has
-// passed. To set one for each Write would cost as much as a short command.
-func (d *deadlined) Write(p []byte) (int, error) {
-	n := 0
-	if d.ready.is() {
-		if n = d.ready.write(p); n == len(p) {
-			return n, nil
-		}
-	}
-	rest, err := d.writeInTime(p[n:])
-	return n + rest, err
-}
-
-func (d *deadlined) writeInTime(p []byte) (int, error) {
-	now := time.Now()
-	d.wrote.Store(now.UnixNano())
-	if now.Sub(d.set) >= d.write {
-		d.set = now
-		d.mu.Lock()
-		if !d.wasCut {
-			d.SetWriteDeadline(now.Add(2 * d.write))
-		}
-		d.mu.Unlock()
-	}
-	n, err := d.Conn.Write(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) && !d.isClosing() {
-		d.cut() // the session's reason to end
-	}
-	return n, err
 }

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/freehold-go/freehold"
 )
@@ -30,7 +29,7 @@ const (
 	maxWords    = 24 // that split finds in one call
 )
 
-// A session serves one client. One goroutine runs it; others only read counts.
+// A session serves one client. One goroutine runs it; others read only counts, id and conn.
 type session struct {
 	*Server
 	conn     io.ReadWriter
@@ -62,23 +61,8 @@ type session struct {
 	failures int  // of authentication
 }
 
-// A workspace has the buffers of a session, and the state of the command that it runs.
-type workspace struct {
-	memory  []byte // the block with own and ownOut
-	own     []byte // the session's own buffer
-	ownOut  []byte // its own reply buffer, of length 0
-	text    []byte // the line of the current command
-	words   [maxWords][]byte
-	rest    []byte // the part of text after words
-	lookups lookups
-	passed  []passed
-	later   *meta // an mg that may win its entry, with its state in look
-	look    look
-	key     [maxKey]byte
-	scratch []byte
-}
-
-// errQuit ends a session at the client's request, errRefused one whose client breaks the protocol.
+// errQuit ends a session at the client's request. errRefused ends it if the client breaks the
+// protocol.
 var (
 	errQuit    = errors.New("memcached: the client has quit")
 	errRefused = errors.New("memcached: the client was refused")
@@ -126,7 +110,7 @@ type input int
 
 const (
 	noInput   input = iota
-	someInput       // less than the room, so all but perhaps the end of the connection
+	someInput       // less than the room: no more has arrived, except perhaps the end of the connection
 	fullInput       // as much as the room
 )
 
@@ -260,73 +244,6 @@ func (s *session) giveBack() {
 	}
 	s.endGrant()
 	s.giveWorkspace()
-}
-
-// giveWorkspace makes the workspace a spare for other sessions.
-func (s *session) giveWorkspace() {
-	if s.workspace != nil {
-		s.spares.give(s.options.Heap, s.workspace)
-		s.workspace, s.buf, s.out = nil, nil, nil
-	}
-}
-
-// lendWorkspace gives the workspace to others while the session waits with nothing in its buffers.
-func (s *session) lendWorkspace() {
-	if s.from == s.to && s.inBlock == nil && s.outBlock == nil {
-		s.giveWorkspace()
-	}
-}
-
-// spares are workspaces that no session uses. The last one is taken first, since the processor's
-// caches still have it. So many clients that send one command at a time use few of them.
-type spares struct {
-	mu  sync.Mutex // guards all
-	all []*workspace
-}
-
-const maxSpares = 64
-
-// take returns a spare or a new workspace.
-func (sp *spares) take(heap freehold.Allocator) (*workspace, error) {
-	if w := sp.last(); w != nil {
-		return w, nil
-	}
-	memory, err := heap.Alloc(ownBytes, 1)
-	if err != nil {
-		return nil, err
-	}
-	return &workspace{memory: memory, own: memory[:bufferBytes:bufferBytes], ownOut: memory[bufferBytes:bufferBytes]}, nil
-}
-
-// last takes the last spare, or returns nil.
-func (sp *spares) last() (w *workspace) {
-	sp.mu.Lock()
-	defer sp.mu.Unlock()
-	if n := len(sp.all); n > 0 {
-		w, sp.all = sp.all[n-1], sp.all[:n-1]
-	}
-	return w
-}
-
-// give makes w a spare, or frees it if there are enough.
-func (sp *spares) give(heap freehold.Allocator, w *workspace) {
-	sp.mu.Lock()
-	defer sp.mu.Unlock()
-	if len(sp.all) == maxSpares {
-		heap.Free(w.memory)
-		return
-	}
-	sp.all = append(sp.all, w)
-}
-
-// free frees all spares.
-func (sp *spares) free(heap freehold.Allocator) {
-	sp.mu.Lock()
-	defer sp.mu.Unlock()
-	for _, w := range sp.all {
-		heap.Free(w.memory)
-	}
-	sp.all = nil
 }
 
 // fits reports whether out has room for a reply with a value of n bytes. If not, the command must

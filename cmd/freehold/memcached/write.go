@@ -261,10 +261,15 @@ func (s *session) add(n *number) (result, uint64) {
 		}
 		return cache.Store
 	})
+	hits, misses := incrHits, incrMisses
 	if n.down {
-		s.countEither(r == stored, decrHits, decrMisses)
-	} else {
-		s.countEither(r == stored, incrHits, incrMisses)
+		hits, misses = decrHits, decrMisses
+	}
+	switch r { // neither if the value is no number, or has another version
+	case stored:
+		s.counts[hits].Add(1)
+	case notFound:
+		s.counts[misses].Add(1)
 	}
 	return s.stored(r, cmp.Or(n.chosen, version), err)
 }

@@ -134,6 +134,17 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The legend has each colour once, in order, with the shorter name of two that share it.
+func TestLegend(t *testing.T) {
+	p := Page{Sections: []Section{{
+		Grids:  []Grid{{Head: []string{"Go heap", "no bars", "freehold"}, Colors: []string{"go", "", "freehold"}}},
+		Charts: []Chart{{Lines: []Line{{Name: "Go heap, limit", Color: "go"}, {Name: "Go heap", Color: "go"}, {Name: "freehold", Color: "arena"}}}},
+	}}}
+	if got, want := p.Legend(), []Entry{{"go", "Go heap"}, {"freehold", "freehold"}, {"arena", "freehold"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestTicks(t *testing.T) {
 	labels := func(ticks []tick) (all []string) {
 		for _, tick := range ticks {
