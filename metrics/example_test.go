@@ -8,6 +8,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/metrics"
+	"github.com/freehold-go/freehold/pool"
 )
 
 func ExampleCaches() {
@@ -24,6 +25,20 @@ func ExampleCaches() {
 		fmt.Printf("%s: %d entries, %.0f%% hits, %d dropped for room\n", st.Name, st.Len, 100*float64(st.Hits)/float64(st.Hits+st.Misses), st.Evicted)
 	}
 	// Output: sessions: 1 entries, 50% hits, 0 dropped for room
+}
+
+// The exporters publish the memory of a pool as a tag's.
+func Example_pool() {
+	orders := pool.New[[64]byte](freehold.NewTagged(freehold.Default(), "orders"), nil)
+	defer orders.Close()
+
+	freehold.Must(orders.Get())
+	for _, st := range freehold.AllTags() {
+		if st.Tag == "orders" {
+			fmt.Println(st.LiveBytes > 0, st.LiveBytes == orders.Stats().Reserved)
+		}
+	}
+	// Output: true true
 }
 
 // An exporter for a new monitoring system: each list gives the name, the unit and the kind of

@@ -11,6 +11,9 @@
 // [freehold.AllTags], which counts every call and so gives true rates of allocation. The lists that
 // begin with [HeapFigures] are the metrics for Prometheus and OpenTelemetry.
 //
+// Pools, arenas, maps and other containers are not among them. To see the memory of one, give its
+// parent a tag: pool.New[Order](freehold.NewTagged(heap, "orders"), nil).
+//
 // The exporters tell heaps apart by HeapOptions.Name, and caches by cache.Options.Name. A
 // monitoring system keeps each name that it has seen. So name every heap and cache, and give
 // short-lived ones one name in common instead of numbers.

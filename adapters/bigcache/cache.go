@@ -3,9 +3,9 @@
 //	key --Hasher--> hash --> entry: | length of the key | key | value |, flags: requests, second
 //	                     --> shard: the hash and the second, in the order of the writes
 //
-// An entry is found by its hash, as in bigcache: a key replaces another one with the same hash. An
-// entry never expires in package cache, since bigcache finds expired entries until it removes them.
-// shard.go finds those to remove.
+// An entry is found by its hash, as in bigcache: a key replaces another one with the same hash.
+// bigcache returns expired entries until it removes them. So entries have no TTL in package cache,
+// and shard.go finds the expired ones.
 
 // Package bigcache replaces github.com/allegro/bigcache/v3 by freehold's cache:
 //
@@ -15,24 +15,24 @@
 //
 // After the first release, the second line suffices, with the path
 // github.com/freehold-go/freehold/adapters/bigcache@v0.1.0.
-// Libraries cannot use the replace line, since only the main module's counts: they import this
-// package instead.
+//
+// Libraries import this package instead, since only the main module's replace lines count.
 //
 // The program needs no other change. What differs:
 //
 //   - An entry that is read often stays; bigcache evicts the oldest, whether it is read or not.
-//   - HardMaxCacheSize bounds all memory but 12 to 24 bytes an entry for its time. In bigcache a Go
-//     map of about 40 bytes an entry is beside it. Without HardMaxCacheSize the bound is 512 GiB, and
-//     2 GiB in a program of 32 bits.
+//   - HardMaxCacheSize bounds all memory except 12 to 24 bytes an entry for its timestamp. bigcache
+//     takes about 40 bytes an entry beyond it, for a Go map. Without HardMaxCacheSize the bound is
+//     512 GiB, and 2 GiB in a program of 32 bits.
 //   - With one shard, an entry has at most half of HardMaxCacheSize. In bigcache it may have all.
-//   - The numbers of the Config that are for the initial size have no effect: a new cache takes no
-//     memory. Verbose has no lines about memory.
-//   - [BigCache.Close] deletes all entries. The collector closes a cache without a CleanWindow when
-//     nothing refers to it.
+//   - The fields of Config for the initial size have no effect: a new cache takes no memory. Verbose
+//     has no lines about memory.
+//   - [BigCache.Close] deletes all entries. The collector closes an unreachable cache that has no
+//     CleanWindow, and no callback that refers to it.
 //   - [BigCache.Capacity] is HardMaxCacheSize, or the memory in use if that is 0.
 //   - Packages queue and server of bigcache are missing.
 //
-// Entries are in [freehold.Pages], and their times in a heap. Package track shows both under the
+// Entries are in [freehold.Pages], and their timestamps in a heap. Package track shows both under the
 // name "bigcache".
 package bigcache
 
@@ -49,8 +49,8 @@ import (
 	"github.com/freehold-go/freehold/cache"
 )
 
-// noBound is the MaxBytes of a cache without HardMaxCacheSize. Resize then raises it eight times: a
-// cache for that from the beginning has more shards.
+// noBound is the first MaxBytes of a cache without HardMaxCacheSize. Resize then raises it to eight
+// times that: a cache that begins with such a bound has more shards.
 const noBound = min(64<<30, math.MaxInt/8)
 
 // Errors of Get and Set.
@@ -68,11 +68,11 @@ type BigCache struct {
 	clock      clock
 	hash       Hasher
 	lifeWindow uint64 // in seconds
-	most       int    // bytes of an entry
+	most       int    // bytes of an entry; more is an error
 	stop       context.CancelFunc
 }
 
-// A Response tells whether the entry that GetWithInfo returns has expired.
+// A Response says whether the entry that GetWithInfo returns has expired.
 type Response struct{ EntryStatus RemoveReason }
 
 // A clock tells the time in seconds.
@@ -118,8 +118,9 @@ func newBigCache(ctx context.Context, config Config, clock clock) (*BigCache, er
 	}
 	c.reset.Store(new(Stats))
 	runtime.AddCleanup(c, (*memory).close, c.memory)
-	ctx, c.stop = context.WithCancel(ctx)
+	c.stop = func() {}
 	if config.CleanWindow > 0 {
+		ctx, c.stop = context.WithCancel(ctx)
 		go c.clean(ctx)
 	}
 	return c, nil
@@ -172,8 +173,8 @@ func requestsOf(flags uint64) uint32 { return uint32(flags >> 32) }
 
 const oneRequest = 1 << 32
 
-// Get returns a copy of key's value, also of one that has expired and is not removed yet. The error
-// is ErrEntryNotFound.
+// Get returns a copy of key's value, even if it has expired, until it is removed. The error is
+// ErrEntryNotFound.
 func (c *BigCache) Get(key string) ([]byte, error) {
 	value, _, err := c.get(key)
 	return value, err
@@ -196,7 +197,7 @@ func (c *BigCache) get(key string) (value []byte, flags uint64, err error) {
 	read := func(e cache.Entry) {
 		k, v := unwrap(e.Value)
 		if o.found = true; string(k) != key {
-			o.other = k
+			o.other = copied(k)
 			return
 		}
 		value, flags = copied(v), e.Flags
@@ -231,7 +232,7 @@ func (c *BigCache) Set(key string, entry []byte) error {
 	return c.write(key, func(b []byte, _ *cache.Entry) []byte { return wrap(b, key, entry) })
 }
 
-// Append is Set of the value of key and entry, one after the other.
+// Append appends entry to the value of key. Without a value it is Set.
 func (c *BigCache) Append(key string, entry []byte) error {
 	var o outcome
 	err := c.write(key, func(b []byte, old *cache.Entry) []byte {
@@ -254,8 +255,8 @@ func (c *BigCache) Append(key string, entry []byte) error {
 	return err
 }
 
-// write stores the bytes that f appends to b. f also gets the entry that is stored, without a Value
-// if there is none, and may change its requests.
+// write stores the bytes that f appends to b. old is the stored entry, whose Value is nil if there is
+// none. f may change its requests.
 func (c *BigCache) write(key string, f func(b []byte, old *cache.Entry) []byte) error {
 	defer runtime.KeepAlive(c)
 	id := idOf(c.hash.Sum64(key))
@@ -266,22 +267,22 @@ func (c *BigCache) write(key string, f func(b []byte, old *cache.Entry) []byte) 
 	noted, tooLarge := false, false
 	_, err := c.entries.Update(id[:], func(e *cache.Entry, found bool) cache.Change {
 		noted = found && secondOf(e.Flags) == uint64(now)
-		s.room = f(s.room[:0], e)
-		if tooLarge = len(s.room) > c.most; tooLarge {
+		s.scratch = f(s.scratch[:0], e)
+		if tooLarge = len(s.scratch) > c.most; tooLarge {
 			return cache.Remove
 		}
-		e.Value = s.room
+		e.Value = s.scratch
 		e.Flags = e.Flags&^math.MaxUint32 | uint64(now)
 		return cache.Store
 	})
 	if err == nil && !noted && !tooLarge {
-		err = c.note(s, written{id, now})
+		err = c.note(s, timestamp{id, now})
 	}
 	if err != nil {
 		c.entries.Delete(id[:])
 	}
-	if cap(s.room) > mostRoom {
-		s.room = nil
+	if cap(s.scratch) > maxScratch {
+		s.scratch = nil
 	}
 	if c.config.CleanWindow <= 0 {
 		c.removeOldest(s, uint64(now))
@@ -363,7 +364,7 @@ func (c *BigCache) collided(key string, other []byte, hash uint64) {
 	}
 }
 
-// check returns an error for a number that is a mistake.
+// check returns an error for an invalid number.
 func (config *Config) check() error {
 	if n := config.Shards; n <= 0 || n&(n-1) != 0 {
 		return errors.New("Shards number must be power of two")

@@ -84,6 +84,16 @@ func TestRemoved(t *testing.T) {
 			if s, want := c.Stats(), (Stats{Hits: 3, DelHits: 1}); s != want {
 				t.Errorf("%+v, want %+v", s, want)
 			}
+			if c.cleanUp(108); c.Len() != 0 {
+				t.Errorf("%d overwritten entries stay", c.Len())
+			}
+			if c.Reset(); cap(c.shards[0].list) != 0 || c.entries.Stats().MaxBytes != 8*noBound {
+				t.Error("Reset keeps a list, or the cache has a bound")
+			}
+			c.Set("e", nil)
+			if c.cleanUp(108); c.Len() != 0 {
+				t.Error("an entry stays that was written after Reset")
+			}
 		}
 	}
 }
@@ -113,6 +123,69 @@ func TestNoSpace(t *testing.T) {
 	}
 	if _, err := c.Get("large"); err != ErrEntryNotFound {
 		t.Error("an old value stays")
+	}
+}
+
+// An entry has at most HardMaxCacheSize divided by Shards. One that was written later than now, by a
+// clock that was set back, has not expired. What Get and the iterator return are copies.
+func TestEntries(t *testing.T) {
+	now := second(100)
+	c := newCache(t, Config{Shards: 4, HardMaxCacheSize: 1, LifeWindow: time.Second}, &now)
+	largest := 1<<18 - len("\x03key")
+	if c.Set("key", make([]byte, largest)) != nil || c.Set("key", make([]byte, largest+1)) != errTooLarge {
+		t.Error("the size of the largest entry is wrong")
+	}
+	c.Set("key", []byte("value"))
+	now = 99
+	v, r, err := c.GetWithInfo("key")
+	if string(v) != "value" || r.EntryStatus != 0 || err != nil {
+		t.Errorf("%q, %v, %v", v, r, err)
+	}
+	v[0] = 'x'
+	it := c.Iterator()
+	it.SetNext()
+	e, err := it.Value()
+	e.Value()[1] = 'x'
+	if v, _ := c.Get("key"); string(v) != "value" || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+}
+
+// collide is a Hasher.
+type collide struct{}
+
+func (collide) Sum64(string) uint64 { return 7 }
+
+// A Get of another key with the same hash is no hit.
+func TestCollisions(t *testing.T) {
+	for _, stats := range []bool{false, true} {
+		c := newCache(t, Config{Shards: 1, LifeWindow: time.Hour, StatsEnabled: stats, Hasher: collide{}}, systemClock{})
+		c.Set("a", nil)
+		if _, err := c.Get("b"); err != ErrEntryNotFound || c.Stats() != (Stats{Collisions: 1}) {
+			t.Errorf("%v, %+v", err, c.Stats())
+		}
+	}
+}
+
+// A resetter is a Logger that deletes all entries before it prints, and stores others.
+type resetter struct {
+	c   *BigCache
+	out string
+}
+
+func (r *resetter) Printf(format string, v ...interface{}) {
+	r.c.Reset()
+	r.c.Set(strings.Repeat("x", 100), nil)
+	r.out = fmt.Sprintf(format, v...)
+}
+
+// The log's line has a copy of the other key.
+func TestCollisionIsLogged(t *testing.T) {
+	var r resetter
+	r.c = newCache(t, Config{Shards: 1, Verbose: true, Hasher: collide{}, Logger: &r}, systemClock{})
+	r.c.Set("other", nil)
+	if _, err := r.c.Get("key"); err != ErrEntryNotFound || !strings.HasPrefix(r.out, `Collision detected. Both "key" and "other" have`) {
+		t.Errorf("%q, %v", r.out, err)
 	}
 }
 
@@ -199,10 +272,33 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// A userContext counts the contexts that are derived from it.
+type userContext struct {
+	context.Context
+	derived int
+}
+
+func (*userContext) Done() <-chan struct{}          { return make(chan struct{}) }
+func (c *userContext) AfterFunc(func()) func() bool { c.derived++; return func() bool { return true } }
+
+// A cache without a CleanWindow, which needs no Close, leaves nothing with its context.
+func TestContext(t *testing.T) {
+	ctx := &userContext{Context: context.Background()}
+	for i, clean := range []time.Duration{0, time.Hour} {
+		c, err := New(ctx, Config{Shards: 1, CleanWindow: clean})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Close(); ctx.derived != i {
+			t.Errorf("a CleanWindow of %v: %d derived contexts, want %d", clean, ctx.derived, i)
+		}
+	}
+}
+
 // A cache without a CleanWindow is closed when nothing refers to it, and none while a method runs.
 // Close frees the memory of one that is referred to.
 func TestDropped(t *testing.T) {
-	live := func() int { return freehold.Pages().Stats().Live + times().Stats().Live }
+	live := func() int { return freehold.Pages().Stats().Live + timestamps().Stats().Live }
 	before := live()
 	make1 := func() *BigCache {
 		c, _ := New(context.Background(), Config{Shards: 4})

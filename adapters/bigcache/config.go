@@ -16,16 +16,16 @@ type Config struct {
 	// It is a power of two.
 	Shards int
 
-	// LifeWindow is the time after which an entry is removed, in whole seconds. CleanWindow is how
-	// often that happens. If it is not positive, each write of an entry removes another one of its
-	// shard that has expired.
+	// LifeWindow is the time after which an entry expires, in whole seconds. CleanWindow is the
+	// interval at which expired entries are removed. If it is not positive, each write removes one
+	// expired entry of its shard.
 	LifeWindow, CleanWindow time.Duration
 
 	MaxEntriesInWindow int // no effect, but not negative
 	MaxEntrySize       int // no effect, but not negative
 
-	// StatsEnabled counts the requests for each entry, for [Metadata]. It takes 4 bytes an entry,
-	// and each read locks a part of the cache.
+	// StatsEnabled counts the requests for each entry, in 4 bytes an entry, for [Metadata]. A read
+	// then locks a part of the cache.
 	StatsEnabled bool
 
 	// Verbose logs keys that have the same hash.
@@ -37,9 +37,9 @@ type Config struct {
 	// HardMaxCacheSize is the bound on the cache's memory, in MiB. 0 means none.
 	HardMaxCacheSize int
 
-	// The first of these that is not nil is called with copies of a key and its value when an entry
-	// is deleted, or removed since it has expired or to make room. It is not called when an entry
-	// is overwritten. It runs under locks: calls of the cache from it deadlock.
+	// The first of these that is not nil is called when an entry is deleted, expires or is evicted,
+	// but not when it is overwritten. It gets copies of the key and the value. It runs under locks:
+	// calls of the cache from it deadlock.
 	OnRemoveWithMetadata func(key string, entry []byte, keyMetadata Metadata)
 	OnRemove             func(key string, entry []byte)
 	OnRemoveWithReason   func(key string, entry []byte, reason RemoveReason)
@@ -59,8 +59,8 @@ const (
 	Deleted                         // by Delete
 )
 
-// Metadata is the number of reads of an entry, if the Config has StatsEnabled. A Set of its key
-// does not change it.
+// Metadata is the number of reads of an entry, if the Config has StatsEnabled. A Set of the key keeps
+// it.
 type Metadata struct{ RequestCount uint32 }
 
 // A Hasher hashes keys. Keys with the same hash replace each other.
@@ -101,7 +101,7 @@ func (c *Config) hasCallback() bool {
 	return c.OnRemoveWithMetadata != nil || c.OnRemove != nil || c.OnRemoveWithReason != nil
 }
 
-// removed calls the callback.
+// removed calls the callback, if there is one.
 func (c *Config) removed(e cache.Entry, reason RemoveReason) {
 	if !c.hasCallback() {
 		return

@@ -46,8 +46,8 @@ type EntryInfoIterator struct {
 	mu      sync.Mutex
 	c       *BigCache
 	shard   int      // the next one
-	hashes  []uint64 // those left of the shard before
-	ahead   int      // the first of them, which the processor fetches already
+	hashes  []uint64 // the hashes of the shard before that are left
+	ahead   int      // how many of hashes are prefetched
 	current EntryInfo
 	valid   bool
 }
@@ -87,7 +87,7 @@ func (it *EntryInfoIterator) SetNext() bool {
 	}
 }
 
-// prefetch makes the processor fetch the next entries at once. They are in no order of memory.
+// prefetch prefetches the next entries, so that their cache misses overlap.
 func (it *EntryInfoIterator) prefetch() {
 	const most = 16
 	var ids [most]id
@@ -100,14 +100,14 @@ func (it *EntryInfoIterator) prefetch() {
 	it.c.entries.Prefetch(keys[:it.ahead])
 }
 
-// hashes returns the hashes in the list of a shard, without duplicates.
+// hashes returns the hashes of a shard's timestamps, without duplicates.
 func (s *shard) hashes() []uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := s.list[s.head:]
 	all := make([]uint64, len(list))
-	for i, w := range list {
-		all[i] = w.id.hash()
+	for i, t := range list {
+		all[i] = t.id.hash()
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -1,10 +1,10 @@
-// Shards: when entries were written, oldest first.
+// Shards: timestamps of the writes, oldest first, by which expired entries are found.
 //
-//	| removed | written | written | ... | written |
+//	| removed | timestamp | timestamp | ... | timestamp |
 //	          head
 //
-// Each entry has a written with its second. Others are of entries that were since overwritten,
-// deleted or evicted. note drops those when there are more than of the first kind.
+// Each entry has a timestamp with its second. Stale timestamps are of entries that were since
+// overwritten, deleted or evicted. compact drops the stale ones when they are the majority.
 
 package bigcache
 
@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	mostRoom    = 64 << 10 // that a shard keeps
-	leastListed = 64
+	maxScratch  = 64 << 10 // bytes of scratch that a shard keeps
+	leastListed = 64       // timestamps
 )
 
 // An id is the hash of a key, which is the entry's key in package cache.
@@ -31,34 +31,34 @@ func idOf(hash uint64) (i id) {
 
 func (i id) hash() uint64 { return binary.LittleEndian.Uint64(i[:]) }
 
-// A written is a second at which an entry was written.
-type written struct {
+// A timestamp is the second of a write.
+type timestamp struct {
 	id id
 	at uint32
 }
 
-// A shard orders the writes of its hashes. mu guards all.
+// A shard has the timestamps of its hashes. mu guards all fields.
 type shard struct {
-	mu   sync.Mutex
-	head int
-	list []written // in the memory of times
-	room []byte    // where a write puts an entry's bytes together
-	_    [64]byte  // another processor's shard is not in this cache line
+	mu      sync.Mutex
+	head    int
+	list    []timestamp // in the memory of times
+	scratch []byte      // where a write puts an entry's bytes together
+	_       [64]byte    // keeps shards in cache lines of their own
 }
 
-// times has the lists of all caches.
-var times = sync.OnceValue(func() *freehold.Heap {
+// timestamps is the heap with the lists of all caches.
+var timestamps = sync.OnceValue(func() *freehold.Heap {
 	return freehold.NewHeap(&freehold.HeapOptions{Name: "bigcache"})
 })
 
 func (s *shard) free() {
 	if cap(s.list) > 0 {
-		freehold.FreeSlice(times(), s.list)
+		freehold.FreeSlice(timestamps(), s.list)
 	}
 	s.list, s.head = nil, 0
 }
 
-// A memory has all that a cache frees when nothing refers to it.
+// A memory is the part of a BigCache that the cleanup closes. It does not refer to the BigCache.
 type memory struct {
 	entries *cache.Cache
 	shards  []shard
@@ -77,14 +77,14 @@ func (m *memory) close() {
 
 func (m *memory) shardOf(i id) *shard { return &m.shards[i.hash()&uint64(len(m.shards)-1)] }
 
-// note adds w to the list of a shard.
+// note appends t to the list of a shard.
 //
 // Precondition: the shard is locked, here and below.
-func (m *memory) note(s *shard, w written) (err error) {
+func (m *memory) note(s *shard, t timestamp) (err error) {
 	if len(s.list) == cap(s.list) {
 		m.compact(s)
 	}
-	s.list, err = freehold.Append(times(), s.list, w)
+	s.list, err = freehold.Append(timestamps(), s.list, t)
 	return err
 }
 
@@ -95,10 +95,10 @@ func (m *memory) compact(s *shard) {
 	case s.head > len(left):
 	case len(left) > 2*m.entries.Len()/len(m.shards)+leastListed:
 		kept := left[:0]
-		for _, w := range left {
-			m.entries.Peek(w.id[:], func(e cache.Entry) {
-				if secondOf(e.Flags) == uint64(w.at) {
-					kept = append(kept, w)
+		for _, t := range left {
+			m.entries.Peek(t.id[:], func(e cache.Entry) {
+				if secondOf(e.Flags) == uint64(t.at) {
+					kept = append(kept, t)
 				}
 			})
 		}

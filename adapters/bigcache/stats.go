@@ -18,23 +18,23 @@ type Stats struct {
 	Collisions int64 `json:"collisions"`    // calls that found another key with the same hash
 }
 
-// counts are the figures that package cache does not count. They lie outside of the BigCache: a
-// write to them would slow down the readers of its first field.
+// counts are the figures that package cache does not count. They are outside of the BigCache: a write
+// to them would slow down reads of its first field, in the same cache line.
 type counts struct {
-	hits, misses                   atomic.Int64 // to add to those of package cache
+	hits, misses                   atomic.Int64 // corrections to those of package cache
 	delHits, delMisses, collisions atomic.Int64
 	reset                          atomic.Pointer[Stats] // at the last ResetStats
 }
 
-// An outcome of a call is whether it found an entry, and the key of that entry if it is another
-// one.
+// An outcome says whether a call found an entry. other is that entry's key, if it is not the key of
+// the call.
 type outcome struct {
 	found bool
 	other []byte
 }
 
-// count counts the outcome of a call that package cache does not count. Collisions are counted
-// elsewhere.
+// count counts the outcome of a call that package cache does not count, as a hit or a miss. collided
+// counts collisions.
 func (n *counts) count(o *outcome) {
 	switch {
 	case !o.found:

@@ -8,22 +8,22 @@
 //
 // After the first release, the second line suffices, with the path
 // github.com/freehold-go/freehold/adapters/fastcache@v0.1.0.
-// Libraries cannot use the replace line, since only the main module's counts: they import this
-// package instead.
+//
+// Libraries import this package instead, since only the main module's replace lines count.
 //
 // The program needs no other change. What differs:
 //
 //   - An entry that is read often stays; fastcache evicts the oldest, whether it is read or not.
-//   - MaxBytes bounds the index too; fastcache has a Go map of 40 bytes an entry beside it.
+//   - maxBytes bounds the index too. fastcache takes 40 bytes an entry beyond it, for a Go map.
 //     Stats.BytesSize is the memory in use, so it grows with the entries.
-//   - A value of [Cache.SetBig] is one entry, which [Cache.Get] finds too. fastcache stores pieces of
-//     64 KiB, loses the value with any of them, and its Get returns 16 bytes of its own. So
-//     Stats.EntriesCount and SetCalls count such a value once.
-//   - A key that has the hash of another one does not replace it: Stats.Collisions is 0.
-//   - A folder that one has saved cannot be loaded by the other: the Load functions return an error,
-//     and [LoadFromFileOrNew] an empty cache. SaveToFile replaces the other's folder.
-//   - Memory is freed: [Cache.Reset] gives it back to the system within seconds, and so does the
-//     collector when it finds that nothing refers to a Cache. fastcache keeps it for later caches.
+//   - A value of [Cache.SetBig] is one entry, which [Cache.Get] finds too. Stats.EntriesCount and
+//     SetCalls count it once. fastcache stores pieces of 64 KiB, and loses the value with any of
+//     them. Its Get returns 16 bytes of its own.
+//   - A key does not replace another one with the same hash: Stats.Collisions is 0.
+//   - Neither can load a folder that the other saved: the Load functions return an error, and
+//     [LoadFromFileOrNew] an empty cache. SaveToFile replaces the other's folder.
+//   - Memory is freed: [Cache.Reset] returns it to the system within seconds, and so does the
+//     collector when nothing refers to a Cache. fastcache keeps it for later caches.
 //
 // Entries are in [freehold.Pages]. Package track shows the caches under the name "fastcache".
 package fastcache
@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	chunkSize  = 64 << 10        // a key and a value of Set are smaller
+	chunkSize  = 64 << 10        // a key and a value of Set are smaller together
 	capacities = 512 * chunkSize // a capacity is a multiple of this
 )
 
@@ -48,11 +48,11 @@ type Cache struct {
 	*counts
 }
 
-// counts are the figures that package cache does not count. They lie outside of the Cache: a write
-// to them would slow down the readers of its first field.
+// counts are the figures that package cache does not count. They are outside of the Cache: a write
+// to them would slow down reads of its first field, in the same cache line.
 type counts struct {
 	skipped, setBig, getBig, tooBigKeys atomic.Uint64         // skipped: calls of Set and SetBig that stored nothing
-	reset                               atomic.Pointer[Stats] // the Stats at the last Reset
+	reset                               atomic.Pointer[Stats] // total at the last beginFigures
 }
 
 // New returns an empty cache of maxBytes, rounded up to a multiple of 32 MiB. It panics if maxBytes
@@ -66,7 +66,7 @@ func New(maxBytes int) *Cache {
 
 func capacity(maxBytes int) int { return (maxBytes + capacities - 1) / capacities * capacities }
 
-// newCache's Cache is closed by the collector when nothing refers to its entries.
+// newCache returns a Cache whose entries the collector closes when nothing refers to them.
 func newCache(capacity int) *Cache {
 	c := &Cache{cache.New(freehold.Pages(), &cache.Options{MaxBytes: capacity, Name: "fastcache", Collect: true}), new(counts)}
 	c.reset.Store(new(Stats))
@@ -102,8 +102,8 @@ func (c *Cache) Del(k []byte) {
 	c.entries.Delete(k)
 }
 
-// SetBig is Set for a value of any size up to half of the cache. It does nothing but count if k has
-// 64 KiB or more.
+// SetBig is Set for a value of any size up to half of the cache. It only counts the call if k has 64
+// KiB or more.
 func (c *Cache) SetBig(k, v []byte) {
 	c.setBig.Add(1)
 	if len(k)+4 >= chunkSize {
@@ -114,7 +114,7 @@ func (c *Cache) SetBig(k, v []byte) {
 	}
 }
 
-// GetBig is Get, and counts in Stats.GetBigCalls too.
+// GetBig is Get, and also counts in Stats.GetBigCalls.
 func (c *Cache) GetBig(dst, k []byte) []byte {
 	c.getBig.Add(1)
 	return c.Get(dst, k)

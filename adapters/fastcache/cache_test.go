@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cache"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
 
@@ -30,7 +32,7 @@ func TestSizes(t *testing.T) {
 		key, value int
 		set, big   bool
 	}{
-		{0, 0, true, true}, {16, 65 << 10, false, true}, {65 << 10, 16, false, false},
+		{0, 0, true, true}, {16, 65 << 10, false, true}, {64<<10 - 4, 16, false, false},
 		{100, 64<<10 - 105, true, true}, {100, 64<<10 - 104, false, true}, {16, 15 << 20, false, true}, {16, 17 << 20, false, false},
 	} {
 		key, value := make([]byte, v.key), bytes.Repeat([]byte{7}, v.value)
@@ -48,18 +50,20 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%d and %d bytes stay after Del", v.key, v.value)
 		}
 	}
+	c.Set(nil, nil)
 	s := stats(c)
-	want := Stats{GetCalls: 28, SetCalls: 14, BytesSize: s.BytesSize, MaxBytesSize: 32 << 20, Misses: s.Misses, BigStats: BigStats{GetBigCalls: 7, SetBigCalls: 7, TooBigKeyErrors: 1}}
+	want := Stats{GetCalls: 28, SetCalls: 15, EntriesCount: 1, BytesSize: s.BytesSize, MaxBytesSize: 32 << 20, Misses: s.Misses, BigStats: BigStats{GetBigCalls: 7, SetBigCalls: 7, TooBigKeyErrors: 1}}
 	if s != want || s.BytesSize == 0 || s.BytesSize > s.MaxBytesSize {
 		t.Errorf("%+v, want %+v", s, want)
+	}
+	sum, big := s, s.BigStats
+	c.UpdateStats(&sum)
+	if sum != (Stats{2 * s.GetCalls, 2 * s.SetCalls, 2 * s.Misses, 0, 0, 2, 2 * s.BytesSize, 2 * s.MaxBytesSize, BigStats{GetBigCalls: 2 * big.GetBigCalls, SetBigCalls: 2 * big.SetBigCalls, TooBigKeyErrors: 2}}) {
+		t.Errorf("UpdateStats does not add: %+v and then %+v", s, sum)
 	}
 	c.Reset()
 	if s := stats(c); s != (Stats{BytesSize: s.BytesSize, MaxBytesSize: 32 << 20}) {
 		t.Errorf("after Reset: %+v", s)
-	}
-	c.UpdateStats(&s)
-	if s.MaxBytesSize != 64<<20 {
-		t.Error("UpdateStats does not add")
 	}
 	if s.Reset(); s != (Stats{}) {
 		t.Errorf("%+v after Stats.Reset", s)
@@ -106,7 +110,7 @@ func TestFiles(t *testing.T) {
 		is         error
 	}{
 		{entriesFile, string(entries[:len(entries)/2]), cache.ErrTruncated}, {entriesFile, "no snapshot of anything at all", cache.ErrForeign},
-		{capacityFile, "1", nil}, {capacityFile, "-33554432", nil}, {capacityFile, "many", nil},
+		{capacityFile, "1", nil}, {capacityFile, "0", nil}, {capacityFile, "-33554432", nil}, {capacityFile, "many", nil},
 	} {
 		if err := c.SaveToFile(path); err != nil {
 			t.Fatal(err)
@@ -114,6 +118,16 @@ func TestFiles(t *testing.T) {
 		os.WriteFile(filepath.Join(path, damage.file), []byte(damage.text), 0o644)
 		if _, err := LoadFromFile(path); err == nil || damage.is != nil && !errors.Is(err, damage.is) || damage.is == nil && !strings.Contains(err.Error(), "no capacity") {
 			t.Errorf("%v: %v", damage, err)
+		}
+	}
+	for _, text := range []string{"1099545182208", "4611686018427387904"} { // 1 TiB and 32 MiB; 1<<62
+		os.WriteFile(filepath.Join(path, capacityFile), []byte(text), 0o644)
+		want := "a capacity of " + text + " bytes, more than LoadFromFile makes"
+		if strconv.IntSize == 32 {
+			want = "no capacity"
+		}
+		if _, err := LoadFromFile(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Error(err)
 		}
 	}
 	if _, err := LoadFromFile(path + "x"); !errors.Is(err, fs.ErrNotExist) {
@@ -129,12 +143,34 @@ func TestFiles(t *testing.T) {
 	if c.SaveToFile(filepath.Join(file, "below")) == nil {
 		t.Error("saved below a file")
 	}
-	defer func() {
-		if fmt.Sprint(recover()) != "fastcache.New: maxBytes must be greater than 0, and is -1" {
-			t.Error("New(-1) does not panic")
-		}
-	}()
-	New(-1)
+	for _, size := range []int{-1, 0} {
+		panics.Want(t, fmt.Sprint("...: fastcache.New: maxBytes must be greater than 0, and is ", size), func() { New(size) })
+	}
+}
+
+// A save that fails leaves the folder that was saved before, and nothing else. Here the names of the
+// files in the new folder are too long.
+func TestSaveThatFails(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the test knows the longest name on Linux, of 4,095 bytes")
+	}
+	dir := t.TempDir()
+	for len(dir) < 4070 {
+		dir += "/" + strings.Repeat("d", min(200, 4069-len(dir)))
+	}
+	c, path := New(1), filepath.Join(dir, "saved")
+	c.Set([]byte("key"), []byte("value"))
+	saved := filepath.Join(t.TempDir(), "saved")
+	if err := errors.Join(c.SaveToFile(saved), os.MkdirAll(dir, 0o755), os.Rename(saved, path)); err != nil {
+		t.Fatal(err)
+	}
+	err := c.SaveToFile(path)
+	if left, e := os.ReadDir(dir); err == nil || e != nil || len(left) != 1 {
+		t.Errorf("%v, %v after %v", left, e, err)
+	}
+	if c, err := LoadFromFile(path); err != nil || !c.Has([]byte("key")) {
+		t.Error(err)
+	}
 }
 
 // A Cache that nothing refers to is closed, and none while a method runs.

@@ -19,8 +19,12 @@ const (
 	foreignFile = "metadata.bin" // of a cache that github.com/VictoriaMetrics/fastcache saved
 )
 
-// SaveToFile writes the entries into a folder at path while the cache is in use, and replaces what
-// was there once all is written. It makes the folders above. The Load functions read it.
+// mostTrusted is the largest capacity that LoadFromFile believes. A cache of 1 TiB takes 13 MiB
+// before its first entry.
+const mostTrusted = 1 << 40
+
+// SaveToFile writes the entries into a folder, which replaces path once it is complete. It makes the
+// folders above. The cache may be used meanwhile. The Load functions read the folder.
 func (c *Cache) SaveToFile(path string) error {
 	path = filepath.Clean(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -52,14 +56,15 @@ func (c *Cache) SaveToFileConcurrent(path string, goroutines int) error { return
 
 // LoadFromFile returns a cache with the capacity and the entries that were saved at path. The error
 // matches fs.ErrNotExist if nothing was saved there, or an error of the cache's Restore.
+// LoadFromFile fails for a capacity above 1 TiB, which a damaged file may have:
+// [LoadFromFileMaxBytes] loads such a cache.
 func LoadFromFile(path string) (*Cache, error) { return load(path, 0) }
 
-// LoadFromFileMaxBytes is LoadFromFile. It fails if the cache that was saved had another capacity
-// than New(maxBytes) has.
+// LoadFromFileMaxBytes is LoadFromFile, and fails if New(maxBytes) has another capacity.
 func LoadFromFileMaxBytes(path string, maxBytes int) (*Cache, error) { return load(path, maxBytes) }
 
-// LoadFromFileOrNew is LoadFromFileMaxBytes. If that fails, it returns an empty cache of maxBytes. It
-// does not say why: a folder that github.com/VictoriaMetrics/fastcache saved fails too.
+// LoadFromFileOrNew is LoadFromFileMaxBytes. If that fails, it returns an empty cache of maxBytes,
+// and no reason. A folder that github.com/VictoriaMetrics/fastcache saved fails too.
 func LoadFromFileOrNew(path string, maxBytes int) *Cache {
 	if c, err := load(path, maxBytes); err == nil {
 		return c
@@ -78,6 +83,9 @@ func load(path string, maxBytes int) (*Cache, error) {
 	size, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || size <= 0 || size != capacity(size) {
 		return nil, fmt.Errorf("fastcache: %s has %.20q, which is no capacity", filepath.Join(path, capacityFile), text)
+	}
+	if maxBytes == 0 && int64(size) > mostTrusted {
+		return nil, fmt.Errorf("fastcache: the cache at %s has a capacity of %d bytes, more than LoadFromFile makes: use LoadFromFileMaxBytes", path, size)
 	}
 	if maxBytes != 0 && size != capacity(maxBytes) {
 		return nil, fmt.Errorf("fastcache: the cache at %s has a capacity of %d bytes, want %d", path, size, capacity(maxBytes))

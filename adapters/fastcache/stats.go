@@ -5,8 +5,8 @@ package fastcache
 // Stats are the figures of a cache. [Cache.UpdateStats] adds to them.
 type Stats struct {
 	GetCalls     uint64 // calls of Get, HasGet, Has and GetBig
-	SetCalls     uint64 // calls of Set and SetBig, those that stored nothing too
-	Misses       uint64 // of GetCalls: those that found no entry
+	SetCalls     uint64 // calls of Set and SetBig, even if they stored nothing
+	Misses       uint64 // those of GetCalls that found no entry
 	Collisions   uint64 // 0: keys with the same hash are different entries
 	Corruptions  uint64 // 0: a file that was changed is not loaded
 	EntriesCount uint64
@@ -28,8 +28,8 @@ type BigStats struct {
 // Reset sets all figures to 0.
 func (s *Stats) Reset() { *s = Stats{} }
 
-// UpdateStats adds the cache's figures to s. Calls are those since the last [Cache.Reset], not those
-// that loaded a file. It locks one part of the cache after the other for a moment.
+// UpdateStats adds the cache's figures to s. Calls count since the last [Cache.Reset], or since the
+// cache was made or loaded. It locks one part of the cache after the other for a moment.
 func (c *Cache) UpdateStats(s *Stats) {
 	reset, now := c.reset.Load(), c.total()
 	s.GetCalls += now.GetCalls - reset.GetCalls
@@ -43,7 +43,7 @@ func (c *Cache) UpdateStats(s *Stats) {
 	s.TooBigKeyErrors += now.TooBigKeyErrors - reset.TooBigKeyErrors
 }
 
-// beginFigures begins the calls of UpdateStats anew.
+// beginFigures makes UpdateStats count calls from now on.
 func (c *Cache) beginFigures() {
 	s := c.total()
 	c.reset.Store(&s)

@@ -6,29 +6,29 @@
 //	go mod edit -replace github.com/coocood/freecache=../freehold/adapters/freecache
 //	go mod tidy
 //
-// After the first release the path may be
-// github.com/freehold-go/freehold/adapters/freecache@v0.1.0. Libraries cannot use the replace line,
-// since only the main module's counts: they import this package instead.
+// After the first release, the second line suffices, with the path
+// github.com/freehold-go/freehold/adapters/freecache@v0.1.0.
+//
+// Libraries import this package instead, since only the main module's replace lines count.
 //
 // The program needs no other change. What differs:
 //
-//   - The size bounds the index too; freecache has 16 bytes an entry beside it. A new cache takes no
-//     memory, and a Cache gives all back after the collector finds that nothing refers to it.
-//   - [Cache.OverwriteCount] counts each Set of a key that has an entry. freecache counts those for
-//     which the new value fits in the memory of the old one.
-//   - [Cache.EvacuateCount] counts entries that were evicted. freecache adds those that it moved.
+//   - The size bounds the index too; freecache takes 16 bytes an entry beyond it. A new cache takes
+//     no memory, and the collector frees all of it when nothing refers to the Cache.
+//   - [Cache.OverwriteCount] counts each Set of a key that has an entry. freecache counts one only if
+//     the new value fits in the memory of the old one.
+//   - [Cache.EvacuateCount] counts evicted entries. freecache also counts moved ones.
 //   - [Cache.AverageAccessTime] visits all entries.
 //   - [Cache.GetFn] and [Cache.PeekFn] hold no lock. Their function may call the Cache, and must not
 //     write to the value.
-//   - Peeks find an expired entry for up to a second. With a Timer of the program they find it until
-//     it is evicted or a Get asks for it, as in freecache.
+//   - Peeks find an expired entry for up to a second. With a custom Timer they find it until it is
+//     evicted or a Get asks for it, as in freecache.
 //   - RingBuf is missing. It is the memory of freecache's entries, and independent of Cache.
 //
 // Entries are in [freehold.Pages]. Package track shows the caches under the name "freecache".
 package freecache
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -62,7 +62,7 @@ var (
 type Cache struct {
 	entries *cache.Cache
 	timer   Timer
-	isReal  bool // timer tells the time of the system
+	isReal  bool // timer is the system's time
 	most    int  // bytes of a key and its value
 	*counts
 }
@@ -74,8 +74,8 @@ type Updater func(value []byte, found bool) (newValue []byte, replace bool, expi
 // NewCache returns an empty cache of a size in bytes, which is at least 512 KiB.
 func NewCache(size int) *Cache { return NewCacheCustomTimer(size, nil) }
 
-// NewCacheCustomTimer is NewCache with a timer that says when entries expire. If timer is nil, it
-// is the time of the system.
+// NewCacheCustomTimer is NewCache with a timer that decides when entries expire. nil means the
+// system's time.
 func NewCacheCustomTimer(size int, timer Timer) *Cache {
 	size = max(size, minBufSize)
 	if timer == nil {
@@ -106,9 +106,9 @@ func (c *Cache) fits(key, value []byte) error {
 	return nil
 }
 
-// entry returns an entry that expires after some seconds, or never if they are not positive. Its
-// flags are the second of the timer at which it expires. It also has a TTL if that second is one of
-// the system's time, so that the cache drops it first when room is needed.
+// entry returns an entry that expires after expireSeconds, or never if that is not positive. Its
+// flags are the timer's second at which it expires. If the timer is the system's time, the entry also
+// has a TTL, so that the cache drops it first when it needs room.
 func (c *Cache) entry(value []byte, expireSeconds int) cache.Entry {
 	e, now := cache.Entry{Value: value}, c.timer.Now()
 	if expireSeconds > 0 {
@@ -136,7 +136,7 @@ func (c *Cache) read(key []byte, f func(value []byte, expireAt uint32)) error {
 		f(e.Value, uint32(e.Flags))
 	})
 	if late != 0 {
-		c.late(key, late)
+		c.expire(key, late)
 	}
 	if !found || late != 0 {
 		return ErrNotFound
@@ -144,8 +144,8 @@ func (c *Cache) read(key []byte, f func(value []byte, expireAt uint32)) error {
 	return nil
 }
 
-// late counts the read of an expired entry as a miss, and deletes the entry.
-func (c *Cache) late(key []byte, flags uint64) {
+// expire counts the read of an expired entry as a miss, and deletes the entry.
+func (c *Cache) expire(key []byte, flags uint64) {
 	c.hits.Add(-1)
 	c.misses.Add(1)
 	c.entries.Update(key, func(e *cache.Entry, found bool) cache.Change {
@@ -168,8 +168,8 @@ func copyTo(buf, value []byte) []byte {
 }
 
 // Set stores a copy of value for key. If expireSeconds is positive, the entry expires after that
-// time; else it stays until there is no room. The error is ErrLargeKey or ErrLargeEntry, which
-// leave the key's entry as it is, or [freehold.ErrOutOfMemory].
+// time; else it stays until it is evicted. The error is ErrLargeKey or ErrLargeEntry, which keep the
+// key's old entry, or [freehold.ErrOutOfMemory].
 func (c *Cache) Set(key, value []byte, expireSeconds int) error {
 	if err := c.fits(key, value); err != nil {
 		return err
@@ -178,8 +178,12 @@ func (c *Cache) Set(key, value []byte, expireSeconds int) error {
 	return err
 }
 
-// Touch sets the expiry of key's entry as Set does. The error is ErrNotFound if there is none.
+// Touch sets the expiry of key's entry as Set does. The error is ErrNotFound if there is none, or
+// ErrLargeKey.
 func (c *Cache) Touch(key []byte, expireSeconds int) error {
+	if len(key) > maxKeySize {
+		return ErrLargeKey
+	}
 	touched := false
 	_, err := c.entries.Update(key, func(e *cache.Entry, found bool) cache.Change {
 		switch {
@@ -235,7 +239,7 @@ func (c *Cache) MultiGet(keys [][]byte) (values [][]byte, errs []error) {
 	}
 	c.entries.GetMany(keys, func(i int, e cache.Entry) {
 		if c.hasExpired(e) {
-			c.late(keys[i], e.Flags)
+			c.expire(keys[i], e.Flags)
 			return
 		}
 		values[i], errs[i] = copyTo(nil, e.Value), nil
@@ -312,20 +316,33 @@ func (c *Cache) SetAndGet(key, value []byte, expireSeconds int) (retValue []byte
 // whether updater asked to replace it. It fails as Set does. updater runs under a lock: it
 // must be short, and calls of the Cache from it deadlock.
 func (c *Cache) Update(key []byte, updater Updater) (found, replaced bool, err error) {
+	var asked bool
+	var version uint64
+	var value []byte
+	var expireSeconds int
 	var tooLarge error
 	_, err = c.entries.Update(key, func(e *cache.Entry, has bool) cache.Change {
+		was := found
 		expired := has && c.hasExpired(*e)
-		var old []byte
-		if found = has && !expired; found {
-			old = bytes.Clone(e.Value)
+		found = has && !expired
+		if !asked {
+			c.countRead(found, expired)
 		}
-		c.countRead(found, expired)
-		value, replace, expireSeconds := updater(old, found)
-		if replaced = replace; replace {
+		// The cache calls this function again for a huge entry. A new answer is only needed if the
+		// key's entry has changed meanwhile.
+		if !asked || found != was || e.Version != version {
+			var old []byte
+			if found {
+				old = copyTo(nil, e.Value)
+			}
+			asked, version = true, e.Version
+			value, replaced, expireSeconds = updater(old, found)
+		}
+		if tooLarge = nil; replaced {
 			tooLarge = c.fits(key, value)
 		}
 		switch {
-		case replace && tooLarge == nil:
+		case replaced && tooLarge == nil:
 			*e = c.entry(value, expireSeconds)
 			return cache.Store
 		case expired:

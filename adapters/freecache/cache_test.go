@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/suite"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // A second is a Timer that a test sets.
@@ -33,8 +37,15 @@ func TestCalls(t *testing.T) {
 		liveRow, lateRow figures // of what f counts
 		left             int64   // entries after the call, if it was late
 	}{
-		"Get":    {func(c *Cache) ([]byte, error) { return c.Get(key) }, result{"old", nil}, none, figures{hits: 1}, figures{misses: 1, expired: 1}, 0},
-		"buffer": {func(c *Cache) ([]byte, error) { return c.GetWithBuf(key, make([]byte, 1, 9)) }, result{"old", nil}, none, figures{hits: 1}, figures{misses: 1, expired: 1}, 0},
+		"Get": {func(c *Cache) ([]byte, error) { return c.Get(key) }, result{"old", nil}, none, figures{hits: 1}, figures{misses: 1, expired: 1}, 0},
+		"buffer": {func(c *Cache) ([]byte, error) {
+			buf := make([]byte, 1, 9)
+			v, err := c.GetWithBuf(key, buf)
+			if err == nil && &v[0] != &buf[0] {
+				err = failed
+			}
+			return v, err
+		}, result{"old", nil}, none, figures{hits: 1}, figures{misses: 1, expired: 1}, 0},
 		"MultiGet": {func(c *Cache) ([]byte, error) {
 			v, errs := c.MultiGet([][]byte{[]byte("x"), key})
 			return v[1], errs[1]
@@ -48,11 +59,14 @@ func TestCalls(t *testing.T) {
 			err = c.PeekFn(key, func(b []byte) error { v = append(v, b...); return failed })
 			return v, err
 		}, result{"old", failed}, result{"old", failed}, figures{}, figures{}, 1},
-		"Set":       {func(c *Cache) ([]byte, error) { return nil, c.Set(key, nil, 1) }, result{}, result{}, figures{overwrites: 1}, figures{overwrites: 1}, 1},
-		"too large": {func(c *Cache) ([]byte, error) { return nil, c.Set(key, make([]byte, 1000), 1) }, result{"", ErrLargeEntry}, result{"", ErrLargeEntry}, figures{}, figures{}, 1},
-		"long key":  {func(c *Cache) ([]byte, error) { return nil, c.Set(make([]byte, 1<<16), nil, 1) }, result{"", ErrLargeKey}, result{"", ErrLargeKey}, figures{}, figures{}, 1},
-		"Touch":     {func(c *Cache) ([]byte, error) { return nil, c.Touch(key, 9) }, result{}, none, figures{}, figures{misses: 1, expired: 1}, 0},
-		"GetOrSet":  {func(c *Cache) ([]byte, error) { return c.GetOrSet(key, []byte("new"), 1) }, result{"old", nil}, result{}, figures{hits: 1}, figures{misses: 1, expired: 1}, 1},
+		"Set":                 {func(c *Cache) ([]byte, error) { return nil, c.Set(key, nil, 1) }, result{}, result{}, figures{overwrites: 1}, figures{overwrites: 1}, 1},
+		"largest":             {func(c *Cache) ([]byte, error) { return nil, c.Set(key, make([]byte, 512-24-3), 1) }, result{}, result{}, figures{overwrites: 1}, figures{overwrites: 1}, 1},
+		"too large by a byte": {func(c *Cache) ([]byte, error) { return nil, c.Set(key, make([]byte, 512-24-2), 1) }, result{"", ErrLargeEntry}, result{"", ErrLargeEntry}, figures{}, figures{}, 1},
+		"too large":           {func(c *Cache) ([]byte, error) { return nil, c.Set(key, make([]byte, 1000), 1) }, result{"", ErrLargeEntry}, result{"", ErrLargeEntry}, figures{}, figures{}, 1},
+		"long key":            {func(c *Cache) ([]byte, error) { return nil, c.Set(make([]byte, 1<<16), nil, 1) }, result{"", ErrLargeKey}, result{"", ErrLargeKey}, figures{}, figures{}, 1},
+		"Touch":               {func(c *Cache) ([]byte, error) { return nil, c.Touch(key, 9) }, result{}, none, figures{}, figures{misses: 1, expired: 1}, 0},
+		"Touch of a long key": {func(c *Cache) ([]byte, error) { return nil, c.Touch(make([]byte, 1<<16), 9) }, result{"", ErrLargeKey}, result{"", ErrLargeKey}, figures{}, figures{}, 1},
+		"GetOrSet":            {func(c *Cache) ([]byte, error) { return c.GetOrSet(key, []byte("new"), 1) }, result{"old", nil}, result{}, figures{hits: 1}, figures{misses: 1, expired: 1}, 1},
 		"SetAndGet": {func(c *Cache) ([]byte, error) {
 			v, _, err := c.SetAndGet(key, []byte("new"), 1)
 			return v, err
@@ -88,12 +102,55 @@ func TestCalls(t *testing.T) {
 			if string(v) != want.value || err != want.err || got != row || late && c.EntryCount() != call.left {
 				t.Errorf("%s, %d seconds: %q, %v, %+v, %d entries; want %+v, %+v, %d", name, seconds, v, err, got, c.EntryCount(), want, row, call.left)
 			}
+			for i := range v {
+				v[i] = 'x'
+			}
+			if left, _ := c.Peek(key); strings.Contains(string(left), "x") {
+				t.Errorf("%s returns the cache's memory", name)
+			}
 			if c.LookupCount() != row.hits+row.misses || c.HitRate() != float64(row.hits)/float64(max(row.hits+row.misses, 1)) {
 				t.Errorf("%s: %d lookups, rate %v", name, c.LookupCount(), c.HitRate())
 			}
 			if c.Clear(); c.EntryCount() != 0 || c.HitCount() != 0 || c.OverwriteCount() != 0 {
 				t.Errorf("%s: after Clear %+v", name, c.total())
 			}
+		}
+	}
+}
+
+// A timerFunc is a Timer.
+type timerFunc func() uint32
+
+func (f timerFunc) Now() uint32 { return f() }
+
+// A Get that finds an expired entry leaves the one that another call stores meanwhile.
+func TestStoredBesideExpiry(t *testing.T) {
+	key, now, store := []byte("key"), uint32(99), false
+	var c *Cache
+	c = NewCacheCustomTimer(0, timerFunc(func() uint32 {
+		if store {
+			store = false
+			c.Set(key, []byte("new"), 9)
+		}
+		return now
+	}))
+	c.Set(key, []byte("old"), 1)
+	now, store = 100, true
+	if v, err := c.Get(key); err != ErrNotFound {
+		t.Errorf("%q, %v", v, err)
+	}
+	if v, err := c.Get(key); string(v) != "new" || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+}
+
+// Entries have a TTL if the timer is the system's time, so that the cache drops expired ones first.
+func TestSystemsTime(t *testing.T) {
+	cached, now := NewCachedTimer(), second(100)
+	defer cached.Stop()
+	for timer, want := range map[Timer]time.Duration{nil: 9 * time.Second, cached: 9 * time.Second, &now: 0} {
+		if e := NewCacheCustomTimer(0, timer).entry(nil, 9); e.TTL != want {
+			t.Errorf("%T: a TTL of %v, want %v", timer, e.TTL, want)
 		}
 	}
 }
@@ -120,6 +177,133 @@ func TestTouched(t *testing.T) {
 	}
 	if now = 106; c.NewIterator().Next().ExpireAt != 107 || !c.DelInt(1) || c.AverageAccessTime() != 0 {
 		t.Error("no entry")
+	}
+}
+
+// Each call returns nil for an empty value, as in freecache.
+func TestEmptyValue(t *testing.T) {
+	c := NewCache(0)
+	key := []byte("key")
+	c.Set(key, []byte{}, 0)
+	got, _ := c.Get(key)
+	before, _ := c.GetOrSet(key, []byte("value"), 0)
+	old, found, _ := c.SetAndGet(key, []byte{}, 0)
+	if got != nil || before != nil || old != nil || !found {
+		t.Errorf("%v, %v, %v, found %t", got, before, old, found)
+	}
+}
+
+// The entries of an iterator are copies, which stay as they are.
+func TestIteratorsEntries(t *testing.T) {
+	c := NewCache(0)
+	for i := range int64(100) {
+		c.SetInt(i, intKey(i), 0)
+	}
+	var all []*Entry
+	it := c.NewIterator()
+	for e := it.Next(); e != nil; e = it.Next() {
+		all = append(all, e)
+	}
+	seen := map[string]bool{}
+	for _, e := range all {
+		if seen[string(e.Key)] = true; string(e.Key) != string(e.Value) {
+			t.Errorf("the key %v has the value %v", e.Key, e.Value)
+		}
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d keys, want 100", len(seen))
+	}
+}
+
+// ResetStatistics begins the count of evicted entries anew.
+func TestEvacuated(t *testing.T) {
+	c := NewCache(0)
+	for i := range int64(10_000) {
+		c.SetInt(i, make([]byte, 400), 0)
+	}
+	before := c.EvacuateCount()
+	if c.ResetStatistics(); before < 8000 || c.EvacuateCount() != 0 {
+		t.Errorf("%d entries are evicted, and %d after the reset", before, c.EvacuateCount())
+	}
+}
+
+// Set fails once no memory is left.
+func TestSetWithoutMemory(t *testing.T) {
+	defer vm.SetFault(func(vm.Op) error { return errors.ErrUnsupported })()
+	c := NewCache(1 << 30)
+	var err error
+	for i := int64(0); i < 1000 && err == nil; i++ { // until the pages of earlier caches are used up
+		err = c.SetInt(i, make([]byte, 1_000_000), 0)
+	}
+	if !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Error(err)
+	}
+}
+
+// A timer that is stopped has no goroutine, and the access time is in seconds.
+func TestInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timer := NewCachedTimer()
+		c := NewCacheCustomTimer(0, timer)
+		c.SetInt(1, nil, 0)
+		time.Sleep(5500 * time.Millisecond)
+		if late := int64(timer.Now()) - c.AverageAccessTime(); late != 5 {
+			t.Errorf("the access was %d seconds ago, want 5", late)
+		}
+		timer.Stop()
+	})
+}
+
+// Update asks and counts once. With more than 256 shards (four for each processor), package cache
+// calls Update's function twice for a large entry.
+func TestUpdateAsksOnce(t *testing.T) {
+	if strconv.IntSize == 32 {
+		t.Skip("a cache of 2 GiB")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(128))
+	gib := 1 << 30
+	c := NewCache(2 * gib)
+	calls := 0
+	update := func(old []byte, _ bool) ([]byte, bool, int) {
+		calls++
+		return make([]byte, 2<<20-100), true, 0
+	}
+	for i := range 2 {
+		found, replaced, err := c.Update([]byte("key"), update)
+		if found != (i == 1) || !replaced || err != nil || calls != i+1 {
+			t.Errorf("found %t, replaced %t, %v, %d calls", found, replaced, err, calls)
+		}
+	}
+	if c.HitCount() != 1 || c.MissCount() != 1 {
+		t.Errorf("%d hits, %d misses", c.HitCount(), c.MissCount())
+	}
+}
+
+// A goroutine that is locked to its thread may use another's iterator, and others may use its.
+func TestIteratorAndThreads(t *testing.T) {
+	c := NewCache(0)
+	c.SetInt(1, nil, 0)
+	locked := func(f func()) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			f()
+		}()
+		<-done
+	}
+	it := c.NewIterator()
+	locked(func() {
+		if it.Next() == nil {
+			t.Error("no entry")
+		}
+		it = c.NewIterator()
+	})
+	for _, want := range []bool{true, false, false} {
+		if e := it.Next(); (e != nil) != want {
+			t.Errorf("%v, want an entry: %t", e, want)
+		}
 	}
 }
 

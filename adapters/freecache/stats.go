@@ -1,4 +1,4 @@
-// Figures: those of package cache, and corrections to them.
+// Figures: the counts of package cache, and corrections.
 
 package freecache
 
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// counts are the figures that package cache does not count. They lie outside of the Cache: a write
-// to them would slow down the readers of its first field.
+// counts are the figures that package cache does not count. They are outside of the Cache: a write
+// to them would slow down reads of its first field, in the same cache line.
 type counts struct {
-	hits, misses atomic.Int64            // to add to those of package cache
+	hits, misses atomic.Int64            // corrections to those of package cache
 	expired      atomic.Int64            // entries that a call found expired
-	deleted      atomic.Int64            // entries
+	deleted      atomic.Int64            // entries that Del deleted
 	touched      atomic.Int64            // calls of Touch that found an entry
 	reset        atomic.Pointer[figures] // at the last ResetStatistics
 }
@@ -49,7 +49,7 @@ func (c *Cache) total() figures {
 // EvacuateCount returns the number of entries that were evicted to make room.
 func (c *Cache) EvacuateCount() int64 { return c.total().evicted - c.reset.Load().evicted }
 
-// ExpiredCount returns the number of entries that were dropped since they had expired.
+// ExpiredCount returns the number of entries that were dropped because they had expired.
 func (c *Cache) ExpiredCount() int64 { return c.total().expired - c.reset.Load().expired }
 
 // OverwriteCount returns the number of entries that were replaced by a Set of their key. It is not

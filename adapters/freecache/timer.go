@@ -29,8 +29,8 @@ type cachedTimer struct {
 	done   chan struct{}
 }
 
-// NewCachedTimer returns a timer that is up to a second late. For caches without a Timer the time
-// of the system is as fast.
+// NewCachedTimer returns a timer that is up to a second late. Here it is no faster than the default,
+// the system's time.
 func NewCachedTimer() StoppableTimer {
 	t := &cachedTimer{ticker: time.NewTicker(time.Second), done: make(chan struct{})}
 	t.now.Store(defaultTimer{}.Now())
