@@ -52,6 +52,7 @@ var groups = []group{
 	{"SharedBytes", "90% get, 10% put, of 500,000 entries of strings of 16 B to 128 B", "keyed", 3, 5},
 	{"Ordered", "10 million entries of uint64 to uint64 in order; an entry", "keyed", 3, 5},
 	{"Caches", "caches of a million entries of 100 to 1,000 B and of 10 million of 100 B", "keyed", 3, 5},
+	{"Frozen", "a million entries of 16 B to 100 B in a file; an entry, to open the file, and what two processes hold", "keyed", 3, 5},
 	{"Intern", "5 million strings of 16 B interned; a string", "keyed", 3, 5},
 }
 

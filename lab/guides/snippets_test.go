@@ -19,7 +19,7 @@ import (
 // imports are the imports of all snippets.
 const imports = `package p
 import (
-	"bytes"; "context"; "crypto/rand"; "database/sql"; "encoding/json"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "slices"; "time"
+	"bytes"; "context"; "crypto/rand"; "database/sql"; "encoding/json"; "errors"; "fmt"; "io"; "iter"; "log"; "log/slog"; "net/http"; "os"; "slices"; "time"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"

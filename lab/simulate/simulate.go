@@ -191,7 +191,14 @@ func writeTable(w io.Writer, chosen []policy, rows []row) error {
 			write(append(head, r.cells(outcome.byteRatio)...)...)
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rows, func(r row) bool { return r.bound < leastBound }) {
+		_, err := fmt.Fprintf(w, "\n-: the bound is below %s, the least that all caches take. A longer trace, or --percent or --size, sets a larger one.\n", cli.Bytes(leastBound))
+		return err
+	}
+	return nil
 }
 
 func titles(chosen []policy) (all []string) {

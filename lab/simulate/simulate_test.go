@@ -78,8 +78,8 @@ func TestFormats(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	for _, tt := range []struct{ content, format, want string }{
 		{"", "", "a: no requests"},
-		{"5,10\n6\n", "", "line 2: 1 fields, want 2 of format sizes"},
-		{"5,10\n6,x\n", "", "line 2: field 2: "},
+		{"5,10\n6\n", "", "line 2 of format sizes: 1 fields, want 2"},
+		{"5,10\n6,x\n", "", `line 2 of format sizes: field 2, "x", is no number below 2^32`},
 		{"\x00\x01", "words4", "unexpected EOF"},
 		{"\x28\xb5\x2f\xfd", "", "zstd -dc FILE | lab simulate -"},
 		{"\xfd7zX", "", "xz -dc FILE | lab simulate -"},
@@ -130,6 +130,19 @@ func TestTable(t *testing.T) {
 	}
 	if !strings.HasSuffix(lines[3], ".0000") || !strings.HasSuffix(lines[5], ".7500") {
 		t.Errorf("LRU: %s and %s", lines[3], lines[5])
+	}
+}
+
+// TestTooSmall: below the table it says why a bound has no figures.
+func TestTooSmall(t *testing.T) {
+	for percent, want := range map[float64]bool{1: true, 100: false} {
+		c := defaults()
+		c.Percent = []float64{percent}
+		var out bytes.Buffer
+		err := c.Run(context.Background(), cli.Streams{In: strings.NewReader(loops(2000, 2)), Out: &out, Err: &out})
+		if got := strings.Contains(out.String(), "\n-: the bound is below 256 KiB"); err != nil || got != want {
+			t.Errorf("%v%%: %v, %s", percent, err, out.String())
+		}
 	}
 }
 

@@ -190,7 +190,7 @@ func (r *reader) readAll(in *bufio.Reader, format string) error {
 			format = formatOfLine(fields)
 		}
 		if err := r.line(formats[format], fields); err != nil && n > 1 {
-			return fmt.Errorf("line %d: %w of format %s", n, err, format)
+			return fmt.Errorf("line %d of format %s: %w", n, format, err)
 		}
 	}
 	return lines.Err()
@@ -206,7 +206,7 @@ func (r *reader) line(l layout, fields []string) error {
 	number := func(i int) (n uint64, err error) {
 		n, err = strconv.ParseUint(fields[i], 10, 32)
 		if err != nil {
-			err = fmt.Errorf("field %d: %w", i+1, err)
+			err = fmt.Errorf("field %d, %q, is no number below 2^32", i+1, fields[i])
 		}
 		return n, err
 	}

@@ -22,10 +22,11 @@ import (
 
 // A cacheOf has the calls that are benchmarked. A call that a peer does not have is nil.
 type cacheOf struct {
-	get     func(room, key []byte) ([]byte, bool)
-	set     func(key, value []byte)
-	getMany func(keys [][]byte) (found int)
-	close   func()
+	get      func(room, key []byte) ([]byte, bool)
+	set      func(key, value []byte)
+	getMany  func(keys [][]byte) (found int)
+	prefetch func(keys [][]byte)
+	close    func()
 }
 
 // caches are told the same bound in bytes. Their memory beyond that differs.
@@ -91,7 +92,8 @@ func freeholdCache(maxBytes, _ int) cacheOf {
 			c.GetMany(keys, func(int, cache.Entry) { found++ })
 			return found
 		},
-		close: func() { c.Close(); parent.Close() },
+		prefetch: c.Prefetch,
+		close:    func() { c.Close(); parent.Close() },
 	}
 }
 
@@ -170,6 +172,7 @@ func BenchmarkCaches(b *testing.B) {
 				{"mixed", 1.3, func(b *testing.B, c cacheOf) { load.mixed(b, c, 1) }},
 				{"mixed/goroutines=2", 1.3, func(b *testing.B, c cacheOf) { load.mixed(b, c, 2) }},
 				{"set", 1.3, func(b *testing.B, c cacheOf) { load.set(b, c, func(i, _ uint64) uint64 { return i }) }},
+				{"set-many", 1.3, load.setMany},
 				{"set-any-size", 1.3, func(b *testing.B, c cacheOf) { load.set(b, c, func(_, x uint64) uint64 { return x }) }},
 				{"evict", 0.5, load.evict},
 			} {
@@ -181,6 +184,7 @@ func BenchmarkCaches(b *testing.B) {
 			}
 			for _, p := range caches {
 				measure.Run(b, "op=fill", p.name, func(b *testing.B) {
+					must(process.Back(load.bytes() * 3 / 2))
 					measure.Once(b, load.entries, func() { load.filled(b, p.make, 1.3) })
 				})
 				measure.Run(b, "op=held", p.name, func(b *testing.B) { load.held(b, p.make) })
@@ -259,6 +263,33 @@ func (l cacheLoad) set(b *testing.B, c cacheOf, like func(i, x uint64) uint64) {
 	}
 	loop(l.entries)
 	measure.Loops(b, 1, 1, func(int) measure.Loop { return loop })
+}
+
+// setMany is set of 16 keys at once, by values of the old sizes. It prefetches the keys if the peer
+// can.
+func (l cacheLoad) setMany(b *testing.B, c cacheOf) {
+	const batch = 16
+	rnd := measure.Seed(0)
+	var room [batch][cacheKeyBytes]byte
+	var numbers [batch]uint64
+	keys := make([][]byte, batch)
+	loop := func(n int) uint64 {
+		for range n {
+			for j := range keys {
+				numbers[j] = measure.Below(rnd.Next(), uint64(l.entries))
+				keys[j] = cacheKey(&room[j], numbers[j])
+			}
+			if c.prefetch != nil {
+				c.prefetch(keys)
+			}
+			for j, key := range keys {
+				c.set(key, cacheValueOf(numbers[j], l.most))
+			}
+		}
+		return 0
+	}
+	loop(l.entries / batch)
+	measure.Loops(b, 1, batch, func(int) measure.Loop { return loop })
 }
 
 // evict sets new keys in a cache that is full.
