@@ -27,6 +27,10 @@ func main() {
 	mib := flag.Int("mib", 16, "limit of each tenant's memory in MiB")
 	address := flag.String("http", "", "after the load, serve on this `address`, such as localhost:6060")
 	flag.Parse()
+	if *mib < 1 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "budgeted-cache: -mib must be more than 0, and there are no arguments beside flags")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Stdout, *mib, 50_000, *address); err != nil {

@@ -26,6 +26,10 @@ import (
 func main() {
 	n := flag.Int("n", 1_000_000, "number of keys in the table")
 	flag.Parse()
+	if *n < 1 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "feature-store: -n must be more than 0, and there are no arguments beside flags")
+		os.Exit(2)
+	}
 	if err := run(os.Stdout, *n, 5000); err != nil {
 		fmt.Fprintln(os.Stderr, "feature-store:", err)
 		os.Exit(1)

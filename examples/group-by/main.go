@@ -26,6 +26,10 @@ func main() {
 	sum := flag.String("sum", "amount", "the `column` to sum up")
 	mib := flag.Int("mib", 1024, "limit of the groups' memory in MiB")
 	flag.Parse()
+	if *mib < 1 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "group-by: -mib must be more than 0, and the CSV is read from standard input")
+		os.Exit(2)
+	}
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "groups", MaxBytes: *mib << 20})
 	defer heap.Close()
 	out := bufio.NewWriter(os.Stdout)

@@ -22,8 +22,8 @@ func main() {
 	within := flag.Duration("within", 10*time.Minute, "print a line again after this `time`")
 	mib := flag.Int("mib", 64, "memory for the lines that were seen, in MiB")
 	flag.Parse()
-	if *within <= 0 || *mib < 1 {
-		fmt.Fprintln(os.Stderr, "log-dedup: -within and -mib must be more than 0")
+	if *within <= 0 || *mib < 1 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "log-dedup: -within and -mib must be more than 0, and lines are read from standard input")
 		os.Exit(2)
 	}
 	d := NewDedup(freehold.Pages(), *mib<<20, *within)

@@ -104,6 +104,9 @@ func TestErrors(t *testing.T) {
 	if err := run(t.Context(), "256.0.0.1:0", filepath.Join(t.TempDir(), "none"), cache.MinBytes, nil); err == nil {
 		t.Error("256.0.0.1 served")
 	}
+	if err := run(t.Context(), "127.0.0.1:0", filepath.Join(t.TempDir(), "none", "sessions"), cache.MinBytes, nil); err == nil {
+		t.Error("served without a file to save sessions to")
+	}
 }
 
 // A collection and a request beside 500,000 sessions, and beside a Go map of as many.

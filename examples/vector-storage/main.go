@@ -19,6 +19,10 @@ import (
 func main() {
 	n := flag.Int("n", 1_000_000, "number of vectors")
 	flag.Parse()
+	if *n < 1 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "vector-storage: -n must be more than 0, and there are no arguments beside flags")
+		os.Exit(2)
+	}
 	if err := run(os.Stdout, *n); err != nil {
 		fmt.Fprintln(os.Stderr, "vector-storage:", err)
 		os.Exit(1)
