@@ -106,17 +106,18 @@ beam:
 
 # Goroutines that share memory. Long tests by one goroutine are left out, as are the seeds of
 # fuzzers, maps of one goroutine and conformance by one, but on one heap, as the memory is another
-# than elsewhere: Go's. Modules, 386 and checkptr have all of them.
-LONG = TestRandomPrograms|TestPolicy|TestPayload|TestPayloadOfManySizes|TestMemoryOfGarbage|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestSortsWithLongDigits|TestLargeFramesAmongSmall|TestSortBetween|TestContradictoryOrders|TestFormats|TestSourceThatFails|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit
+# than elsewhere: Go's. Modules, 386 and checkptr have all of them, and oldest all but the long ones.
+LONG = TestRandomPrograms|TestPolicy|TestPayload|TestPayloadOfManySizes|TestMemoryOfGarbage|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestSortsWithLongDigits|TestLargeFramesAmongSmall|TestSortBetween|TestContradictoryOrders|TestFormats|TestSourceThatFails|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit|TestKeepAll|TestLargestEntry|TestVersionsAreFree|TestIndexOfAFirstFill|TestRestoreGrowsTheIndexFirst
 race:
 	$(GO) test -race -short -skip '^($(LONG)|Fuzz.*)$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' $(RACED)
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
 	$(GO) test -race -short -run 'Shared|Beside' -skip '^($(LONG))$$' ./hashmap ./intern
 
 # The orders between readers and writers of hashmap.Shared and of caches, forced by seams that cost Get a
-# tenth, and which cache lines and locks simulated processors take from each other.
+# tenth, and which cache lines and locks simulated processors take from each other. Only addresses become
+# pointers: TestRandomPrograms has the searches.
 seams:
-	$(GO) test -tags freehold_seams -short -run '^TestShared' ./hashmap
+	$(GO) test -tags freehold_seams -short -run '^TestShared|^TestRandomPrograms$$' ./hashmap
 	$(GO) test -tags freehold_seams,freehold_portable -short ./cache
 	$(GO) test -tags freehold_seams -short -run '^(TestTransfers|TestLocalLoadsStayLocal|TestLocksAreOfFewProcessors|TestDirectory)$$' ./internal/small
 
@@ -187,7 +188,7 @@ oldest: export GOWORK = $(CURDIR)/oldest.work
 oldest: export GOTOOLCHAIN = $(OLDEST)
 oldest:
 	@sed -e 's/^go .*/go 1.25.0/' -e '/\.\/lab$$/d' go.work >oldest.work && cp go.work.sum oldest.work.sum
-	$(GO) test -short $(FASTPATHS) ./cache ./btree ./buffer ./extsort ./intern ./vector ./epoch ./metrics/... ./alloctest
+	$(GO) test -short -skip '^($(LONG))$$' $(FASTPATHS) ./cache ./btree ./buffer ./extsort ./intern ./vector ./epoch ./metrics/... ./alloctest
 	@for m in $(filter-out . ./lab,$(MODULES)); do (cd $$m && $(GO) vet ./...) || exit 1; done
 	@rm -f oldest.work oldest.work.sum
 
@@ -251,7 +252,7 @@ misuse:
 # docs/requirements.txt has it.
 site:
 	@export PATH="$(CURDIR)/.site/venv/bin:$$PATH" NO_MKDOCS_2_WARNING=1; \
-	if python3 -c 'import material' 2>/dev/null; then python3 -m mkdocs build --strict; \
+	if python3 -c 'import material' 2>/dev/null; then python3 -B scripts/site_test.py -q && python3 -m mkdocs build --strict; \
 	else echo "skipped: site (pip install -r docs/requirements.txt, in a venv at .site/venv or elsewhere)"; fi
 
 bench:
