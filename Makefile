@@ -109,7 +109,7 @@ beam:
 # than elsewhere: Go's. Modules, 386 and checkptr have all of them, and oldest all but the long ones.
 LONG = TestRandomPrograms|TestPolicy|TestPayload|TestPayloadOfManySizes|TestMemoryOfGarbage|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestSortsWithLongDigits|TestLargeFramesAmongSmall|TestSortBetween|TestContradictoryOrders|TestFormats|TestSourceThatFails|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit|TestKeepAll|TestLargestEntry|TestVersionsAreFree|TestIndexOfAFirstFill|TestRestoreGrowsTheIndexFirst
 race:
-	$(GO) test -race -short -skip '^($(LONG)|Fuzz.*)$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' $(RACED)
+	$(GO) test -race -short -timeout 20m -skip '^($(LONG)|Fuzz.*)$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' $(RACED)
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
 	$(GO) test -race -short -run 'Shared|Beside' -skip '^($(LONG))$$' ./hashmap ./intern
 

@@ -129,6 +129,7 @@ func TestSlackIsGarbage(t *testing.T) {
 		c.check()
 	}
 	c := newCache(t, Options{MaxBytes: 1 << 20})
+	c.fake()
 	fill(c, 0, n, 1000)
 	fill(c, 0, n, 100)
 	if st := c.Stats(); st.Len != n || st.Copied > 0 || st.Dead < n*800 {
