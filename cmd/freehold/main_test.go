@@ -9,15 +9,22 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 // Within tests the command is the test binary.
-const asCommand = "FREEHOLD_TEST_AS_COMMAND"
+const (
+	asCommand = "FREEHOLD_TEST_AS_COMMAND"
+	isPatient = "FREEHOLD_TEST_IS_PATIENT" // a server that stops waits an hour for its clients
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" && !(len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-test.")) {
+		if os.Getenv(isPatient) != "" {
+			graceful = time.Hour
+		}
 		main()
 	}
 	os.Setenv(asCommand, "1")
