@@ -205,6 +205,45 @@ func TestExpiryOnDisk(t *testing.T) {
 	}
 }
 
+// TestTouchOnDisk: a touched entry on disk is due for a refresh when it was, as one in memory is. It
+// stays, even if its old TTL passes during the call.
+func TestTouchOnDisk(t *testing.T) {
+	k := []byte("key")
+	for name, touch := range map[string]func(c *Cache) bool{
+		"Touch": func(c *Cache) bool { return c.Touch(k, time.Hour) },
+		"Update": func(c *Cache) bool {
+			_, err := c.Update(k, func(e *Entry, found bool) Change { e.TTL = time.Hour; return Touch })
+			return err == nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := onDisk(t, Options{RefreshAfter: 30 * time.Second})
+			clock := c.fake()
+			must(0, c.Set(k, k))
+			c.toDisk()
+			clock.now = 20 * time.Second
+			touch(c)
+			for _, now := range []time.Duration{29, 31} {
+				clock.now = now * time.Second
+				if due := c.isDue(c.seed.Bytes(k), k); due != (now > 30) {
+					t.Errorf("at %v it is due: %t", clock.now, due)
+				}
+			}
+		})
+	}
+	for at, passed := 1, true; passed; at++ {
+		c := onDisk(t, Options{})
+		clock := c.fake()
+		must(0, c.SetTTL(k, k, time.Minute))
+		c.toDisk()
+		clock.at, clock.hook = at, func() { clock.now = 2 * time.Minute }
+		if touched := c.Touch(k, time.Hour); touched != c.Delete(k) {
+			t.Errorf("the TTL passes at look %d: Touch returns %t", at, touched)
+		}
+		passed = clock.now > 0
+	}
+}
+
 // TestOfOnDisk: a typed cache finds its values on disk, also after a restart.
 func TestOfOnDisk(t *testing.T) {
 	type page struct{ N, Version [50]int }

@@ -158,12 +158,17 @@ func (s *shard) touchKey(h uint64, key []byte, ttl time.Duration, size int) (fou
 	return found, err
 }
 
-// touch gives an entry another expiry, and counts a hit. An entry on disk comes to memory.
+// touch gives an entry another expiry, and counts a hit. An entry on disk comes to memory, and stays
+// due for a refresh as before.
 func (s *shard) touch(h uint64, key []byte, old pinned, expires uint32) error {
 	if old.isImage() {
 		e := s.entryOf(old, s.c.accessTime())
 		e.Read, e.Idle = true, 0
+		e.TTL = s.c.clock.left(expires) // the old TTL may just have passed
 		w := s.c.newWrite(h, key, &e, expires)
+		if at := old.it.due(); at != nil {
+			w.due = at.Load()
+		}
 		w.keeps = true
 		_, err := s.store(&w, old)
 		return err
