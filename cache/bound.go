@@ -97,7 +97,8 @@ func (b *bound) store(maxBytes int) {
 	b.huge.Store(int64(maxBytes / len(b.c.shards) / hugeShare))
 }
 
-// set changes the bound and the limit of each shard. If the bound becomes less, all loans end.
+// set changes the bound and the limit of each shard. If the bound becomes less, all loans end: first
+// the shards that have borrowed bytes evict, and then those that have lent them use them again.
 //
 // Precondition: mu is held.
 func (b *bound) set(maxBytes int) {
@@ -110,7 +111,8 @@ func (b *bound) set(maxBytes int) {
 		}
 		return
 	}
-	defer b.unlent.Store(0) // each shard has its share again
+	defer forAll(b.c.shards, (*shard).endLoan)
+	defer b.unlent.Store(0) // it is in the shares
 	forAll(b.c.shards, func(s *shard) { s.resize(b.c.shardLimit(maxBytes)) })
 }
 

@@ -115,6 +115,38 @@ func TestHeldWhileShrinking(t *testing.T) {
 	c.check()
 }
 
+// TestBoundWhileShrinking: while Resize drops entries of a shard that has borrowed bytes, the shard
+// that has lent them does not use them.
+func TestBoundWhileShrinking(t *testing.T) {
+	const size = 9 << 20 // of two shards
+	var c *Cache
+	fill := func(shard uint32) {
+		for i := range size / 1000 {
+			if key := fmt.Append(nil, i); c.shardOf(c.seed.Bytes(key)) == &c.shards[shard] {
+				must(0, c.Set(key, make([]byte, 1000)))
+			}
+		}
+	}
+	most := 0
+	c = newShared(t, Options{MaxBytes: size, OnEvict: func(_ []byte, _ Entry, why Reason) {
+		if why == Shrunk && most == 0 { // under the lock of shard 1
+			together(1, func(int) { fill(0) })
+			most = c.shards[0].used + c.shards[1].used
+		}
+	}})
+	fill(1)
+	for i := 0; c.shards[1].limit <= c.shards[1].share; i++ {
+		if key := fmt.Append(nil, i); c.shardOf(c.seed.Bytes(key)) == &c.shards[1] {
+			must(0, c.Set(key, make([]byte, c.MaxEntry()-len(key))))
+		}
+	}
+	c.Resize(size - 1<<10)
+	c.check()
+	if most == 0 || most > size {
+		t.Errorf("%d bytes of %d during Resize", most, size)
+	}
+}
+
 // TestPressure: the cache shrinks by the wanted bytes, to a quarter at least, and grows back.
 func TestPressure(t *testing.T) {
 	const size = 4 << 20

@@ -287,15 +287,22 @@ func (s *shard) grow(bytes int) {
 // pagesShare is for resize: it empties a shard whose pages exceed 1/pagesShare of its share.
 const pagesShare = 8
 
-// resize changes the share, and drops entries that no longer fit.
+// resize lowers the share and the limit, and drops entries that no longer fit.
 func (s *shard) resize(share int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.share = share
-	s.shrink(share, Shrunk)
+	s.shrink(min(s.limit, share), Shrunk)
 	if s.segs.pages.Len()*pageBytes > share/pagesShare {
 		s.dropPages()
 	}
+}
+
+// endLoan gives the shard the bytes that it has lent.
+func (s *shard) endLoan() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = s.share
 }
 
 // shrink changes the limit, and drops entries that no longer fit.
