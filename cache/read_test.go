@@ -392,7 +392,8 @@ func TestUpdateThatTouches(t *testing.T) {
 	get(t, c, "k", "")
 }
 
-// TestTouchIsARead: each call that touches an entry sets Read to true and Idle to 0.
+// TestTouchIsARead: each call that touches an entry, in memory or on disk, sets Read to true and Idle
+// to 0.
 func TestTouchIsARead(t *testing.T) {
 	k := []byte("k")
 	for name, touch := range map[string]func(c *Cache){
@@ -400,17 +401,20 @@ func TestTouchIsARead(t *testing.T) {
 		"Update": func(c *Cache) { must(c.Update(k, func(*Entry, bool) Change { return Touch })) },
 		"Get":    func(c *Cache) { c.Get(nil, k) },
 	} {
-		c := newCache(t, Options{Access: true})
-		clock := c.fake()
-		must(0, c.Set(k, nil))
-		clock.now += 10 * time.Second
-		touch(c)
-		clock.now += 3 * time.Second
-		c.Peek(k, func(e Entry) {
-			if !e.Read || e.Idle != 3*time.Second {
-				t.Errorf("3 s after %s: read %t, idle %v", name, e.Read, e.Idle)
-			}
-		})
+		for _, toDisk := range []func(c *Cache){func(*Cache) {}, (*Cache).toDisk} {
+			c := onDisk(t, Options{Access: true})
+			clock := c.fake()
+			must(0, c.Set(k, nil))
+			toDisk(c)
+			clock.now += 10 * time.Second
+			touch(c)
+			clock.now += 3 * time.Second
+			c.Peek(k, func(e Entry) {
+				if !e.Read || e.Idle != 3*time.Second {
+					t.Errorf("3 s after %s: read %t, idle %v", name, e.Read, e.Idle)
+				}
+			})
+		}
 	}
 }
 

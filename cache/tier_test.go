@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/disk"
 )
 
@@ -244,6 +246,33 @@ func TestTouchOnDisk(t *testing.T) {
 	}
 }
 
+// TestTouchWithoutMemory: an entry on disk that is touched, and finds no memory, is evicted. Update
+// leaves it.
+func TestTouchWithoutMemory(t *testing.T) {
+	k := []byte("key")
+	c := onDisk(t, Options{})
+	must(0, c.Set(k, k))
+	c.toDisk()
+	s := &c.shards[0]
+	s.mu.Lock()
+	for len(s.spares) > 0 {
+		s.releaseSpare()
+	}
+	limit := s.limit
+	s.limit = s.used
+	s.mu.Unlock()
+	_, err := c.Update(k, func(*Entry, bool) Change { return Touch })
+	if !errors.Is(err, freehold.ErrOutOfMemory) || !c.isOnDisk("key") {
+		t.Errorf("Update: %v; on disk %t", err, c.isOnDisk("key"))
+	}
+	touched := c.Touch(k, time.Hour)
+	if n := c.Stats().Disk.Evicted; touched || n != 1 || c.isOnDisk("key") || c.isInMemory("key") {
+		t.Errorf("Touch returns %t; %d evicted, on disk %t, in memory %t", touched, n, c.isOnDisk("key"), c.isInMemory("key"))
+	}
+	s.limit = limit
+	c.check()
+}
+
 // TestOfOnDisk: a typed cache finds its values on disk, also after a restart.
 func TestOfOnDisk(t *testing.T) {
 	type page struct{ N, Version [50]int }
@@ -311,7 +340,12 @@ func TestEqualTags(t *testing.T) {
 	written := tr.written
 	get(t, c, "own", "value")
 	s.mu.Lock()
-	s.keep(c.found([]byte("own")).at, c.found([]byte("own")).it, true, 0)
+	own := c.found([]byte("own"))
+	version := s.version(own.w, own.it)
+	s.keep(own.at, own.it, true, 0)
+	if own = c.found([]byte("own")); s.version(own.w, own.it) != version {
+		t.Errorf("version %d, which the disk has too, becomes %d in a copy", version, s.version(own.w, own.it))
+	}
 	s.mu.Unlock()
 	c.toDisk()
 	if get(t, c, "own", "value"); tr.written != written {
