@@ -279,6 +279,24 @@ func TestSmallQueueWhileMainIsRead(t *testing.T) {
 	c.check()
 }
 
+// TestLendsNoHeldMemory: a shard keeps as much of its limit as readers hold.
+func TestLendsNoHeldMemory(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 16 << 20})
+	fill(t, c)
+	s := &c.shards[0]
+	var held []pinned
+	s.eachSlot(func(at *atomic.Uint64, _ slot) { held = append(held, s.hold(at)) })
+	lent := s.lend(s.limit, s.limit, true)
+	if s.limit < s.used {
+		t.Errorf("%d bytes are lent, and %d are used of the limit of %d", lent, s.used, s.limit)
+	}
+	c.bound.unlent.Add(int64(lent))
+	for _, r := range held {
+		s.unpin(r)
+	}
+	c.check()
+}
+
 // TestLendsWhatItFrees: a shard that evicts a large entry for few bytes lends its other bytes too.
 func TestLendsWhatItFrees(t *testing.T) {
 	c := New(newHeap(t), &Options{MaxBytes: 16 << 20})

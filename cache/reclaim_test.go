@@ -344,6 +344,99 @@ func TestSpareThatIsTooSmall(t *testing.T) {
 	}
 }
 
+// TestFittingSpares: an item that is to be alone takes a spare segment of up to 1/spareShare more.
+// Other items take any that lose at most restLoss of the score, up to runBytes.
+func TestFittingSpares(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	s := &c.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run, large := c.runBytes(), 8*c.runBytes()
+	alone := fitted{bytes: large, alone: true}
+	scored := func(bytes, more int) fitted { return fitted{bytes: 1, score: s.scored(1000, bytes).score + more} }
+	for _, tt := range []struct {
+		spare, size int
+		f           fitted
+		want        bool
+	}{
+		{large, large, alone, true}, {large + large/spareShare, large, alone, true},
+		{large + large/spareShare + 1, large, alone, false}, {large - 1, large, alone, false},
+		{run, 1000, scored(run, restLoss), true}, {run, 1000, scored(run, restLoss+1), false},
+		{run + 1, 1000, scored(run+1, 0), false}, // places have no bits for more
+	} {
+		n, ok := s.take(tt.spare)
+		if s.recycle(n); !ok {
+			t.Fatal("no memory")
+		}
+		got := s.takeFitting(tt.size, tt.f) == n
+		if got != tt.want {
+			t.Errorf("%d bytes are taken for %d, %+v: %t", tt.spare, tt.size, tt.f, got)
+		}
+		if got {
+			s.recycle(n)
+		}
+		s.releaseSpare()
+	}
+}
+
+// TestFitIsBounded: fit returns no more bytes than the caller has, unless the item needs them.
+func TestFitIsBounded(t *testing.T) {
+	c := New(rounded{alloctest.New(t), 4 << 10, 0}, &Options{MaxBytes: 4 << 20})
+	defer c.Close()
+	s := &c.shards[0]
+	for _, s.mixed = range []int{0, mostMixed} {
+		for most := c.segmentBytes; most <= c.runBytes(); most += 1 << 10 {
+			for size := c.segmentBytes / fittedShare; size < most; size += 300 {
+				if f := s.fit(size, most); f.bytes > max(most, freehold.GoodSize(c.base.Parent, size)) {
+					t.Fatalf("an item of %d bytes begins %d of %d", size, f.bytes, most)
+				}
+			}
+		}
+	}
+}
+
+// TestLastInItsQueue: a segment whose only item stays goes to the end of its queue.
+func TestLastInItsQueue(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	s := &c.shards[0]
+	segmentOf := func(key string) *segment {
+		n, _ := s.segs.split(c.found([]byte(key)).w.place())
+		return s.segs.at(n)
+	}
+	for _, key := range []string{"one", "two"} {
+		must(0, c.Set([]byte(key), make([]byte, c.segmentBytes)))
+	}
+	for range 2 {
+		for key, other := range map[string]string{"one": "two", "two": "one"} {
+			r := c.found([]byte(key))
+			s.keep(r.at, r.it, true, 0)
+			if g, o := segmentOf(key), segmentOf(other); !g.alone || g.turn <= o.turn {
+				t.Errorf("alone %t, turn %d, and that of another is %d", g.alone, g.turn, o.turn)
+			}
+		}
+	}
+	c.check()
+}
+
+// TestPinsOfAllStripes: a pin of any stripe keeps a segment.
+func TestPinsOfAllStripes(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), nil))
+	s := &c.shards[0]
+	n, _ := s.segs.split(c.found([]byte("k")).w.place())
+	for stripe := range uint32(stripes) {
+		pin := s.segs.pin(n, stripe)
+		pin.Add(1)
+		if !s.segs.isPinned(n) {
+			t.Errorf("a pin of stripe %d is overlooked", stripe)
+		}
+		pin.Add(^uint32(0))
+	}
+	if s.segs.isPinned(n) {
+		t.Error("it stays pinned")
+	}
+}
+
 // TestPanicOfOnEvict: a call in which OnEvict panics does not keep the lock of the shard.
 func TestPanicOfOnEvict(t *testing.T) {
 	key := []byte("key")
