@@ -613,6 +613,21 @@ func TestFailedRestoreKeepsWrites(t *testing.T) {
 	c.check()
 }
 
+// TestFailedRestoreEmptiesTheDisk: after a failed Restore, no older entry is on disk.
+func TestFailedRestoreEmptiesTheDisk(t *testing.T) {
+	c := onDisk(t, Options{})
+	must(0, c.Set([]byte("old"), []byte("old")))
+	c.toDisk()
+	whole := snapshotOf(t, 10)
+	if err := c.Restore(bytes.NewReader(whole[:len(whole)-1])); err != ErrTruncated {
+		t.Error(err)
+	}
+	get(t, c, "old", "")
+	if st := c.Stats(); st.Len+st.Disk.Items > 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }

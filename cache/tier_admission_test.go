@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/freehold-go/freehold/internal/disk"
 )
@@ -122,6 +123,21 @@ func TestRing(t *testing.T) {
 	c.check()
 	if st := c.Stats(); st.Disk.Evicted == 0 || st.Reserved > st.MaxBytes {
 		t.Errorf("%+v", st)
+	}
+}
+
+// TestPromotedWithoutRecord: an entry of both tiers whose record is overwritten goes to disk again.
+func TestPromotedWithoutRecord(t *testing.T) {
+	c := onDisk(t, Options{})
+	must(0, c.Set([]byte("key"), []byte("value")))
+	c.toDisk()
+	get(t, c, "key", "value")
+	h := c.seed.Bytes([]byte("key"))
+	owner{weak.Make(c)}.Forget(h, c.slotOnDisk("key").place())
+	c.toDisk()
+	get(t, c, "key", "value")
+	if d := c.Stats().Disk; d.Written != 2 || d.Evicted != 1 {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -43,6 +43,24 @@ func TestIndexOnDisk(t *testing.T) {
 	c.check()
 }
 
+// TestShrunkIndexOnDisk: Resize counts the entries for which a smaller index has no room.
+func TestShrunkIndexOnDisk(t *testing.T) {
+	c := onDisk(t, Options{MaxBytes: 4 * MinBytes, Disk: &Disk{MaxBytes: 32 << 20}})
+	for n := range 16_000 {
+		if must(0, c.Set(fmt.Append(nil, "key ", n), nil)); n%4000 == 0 {
+			c.toDisk()
+		}
+	}
+	c.toDisk()
+	before := c.Stats().Disk
+	c.Resize(MinBytes)
+	c.check()
+	d := c.Stats().Disk
+	if lost := d.Evicted - before.Evicted; lost == 0 || int(lost) != before.Items-d.Items || d.IndexBytes > MinBytes/tierShare {
+		t.Errorf("%+v, before %+v", d, before)
+	}
+}
+
 // TestIndexWaitsForMemory: a full index without memory drops slots, and gets a chunk when the shard
 // makes room the next time, if it still needs one.
 func TestIndexWaitsForMemory(t *testing.T) {
