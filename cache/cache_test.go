@@ -210,6 +210,22 @@ func testLargest(t *testing.T, c *Cache) {
 	c.check()
 }
 
+// TestUpdateToALargerEntry: if the function of Update returns a larger entry when it is called again,
+// Update borrows room for that one.
+func TestUpdateToALargerEntry(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 16 << 20})
+	k, calls := []byte("k"), 0
+	must(c.Update(k, func(e *Entry, _ bool) Change {
+		calls++
+		e.Value = make([]byte, min(calls*2<<20, 6<<20))
+		return Store
+	}))
+	if v, ok := c.Get(nil, k); !ok || len(v) != 6<<20 || calls != 4 {
+		t.Errorf("%t, %d bytes after %d calls", ok, len(v), calls)
+	}
+	c.check()
+}
+
 // TestLargestStaysWhileAReaderHoldsIt: an entry that has no room beside the one that it replaces
 // does not drop it if a reader holds its memory, since that would make no room.
 func TestLargestStaysWhileAReaderHoldsIt(t *testing.T) {

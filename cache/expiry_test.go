@@ -178,6 +178,30 @@ func TestSweepWithoutMemory(t *testing.T) {
 	}
 }
 
+// TestSweepDuringAPass: while a call passes over the index, sweeps do not shrink it. A later one does.
+func TestSweepDuringAPass(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	c.fake()
+	s := &c.shards[0]
+	s.growIndex(1 << 20)
+	chunks := s.index.Chunks()
+	s.passes = 1
+	for range 10 {
+		c.sweep()
+	}
+	if n := s.index.Chunks(); n != chunks || !s.woken {
+		t.Errorf("%d chunks of %d, and a sweep is to come: %t", n, chunks, s.woken)
+	}
+	s.passes = 0
+	for s.woken {
+		c.sweep()
+	}
+	if n := s.index.Chunks(); n >= chunks {
+		t.Errorf("%d chunks, before %d", n, chunks)
+	}
+	c.check()
+}
+
 // TestExpiryDuringItsSet: an entry may expire while a Set that replaces it makes room.
 func TestExpiryDuringItsSet(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: MinBytes})
