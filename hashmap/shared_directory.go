@@ -266,9 +266,7 @@ func (m *sharedTables) free(p unsafe.Pointer, size uintptr) {
 func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool) {
 	for {
 		dir := m.dir.Load()
-		if e := entryFor(dir, pos).Load(); e == replacedDirectory {
-			continue
-		} else if e == 0 {
+		if entryFor(dir, pos).Load() == 0 {
 			runtime.KeepAlive(m)
 			next = pos + 1<<(dir&classMask)
 			return next, next != 0

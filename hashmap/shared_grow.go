@@ -31,7 +31,7 @@ func (m *Shared[K, V]) makeRoom(x held, h uint64, again bool) error {
 	depth, class := x.head().depth, x.class()
 	limit := m.limit(h >> (64 - depth) << (64 - depth))
 	switch {
-	case !again && x.head().live*16 < uintptr(x.slots())*13 && x.groups() > maxPasses:
+	case !again && x.head().live*16 < uintptr(x.slots())*13:
 		return m.replace(x, h, [2]uintptr{class}, depth)
 	case class >= earlyClass && depth < fullDepth(): // split
 	case class < limit && !m.isHuge(x.table):
@@ -201,9 +201,9 @@ func (m *Shared[K, V]) Grow(n int) error {
 		}
 		hd := x.head()
 		switch class := classFor(want>>hd.depth+1, false); {
-		case class > m.limit(pos) && hd.depth < depth:
+		case class > m.limit(pos): // so hd.depth < depth
 			err = m.replace(x, pos, [2]uintptr{}, hd.depth+1)
-		case class > x.class() && class <= m.limit(pos):
+		case class > x.class():
 			err = m.replace(x, pos, [2]uintptr{class}, hd.depth)
 		default:
 			pos += 1 << (64 - hd.depth)
