@@ -131,9 +131,25 @@ func (m *Shared[K, V]) check(x held) {
 	}
 }
 
-// checkAll checks all tables.
+// checkAll checks all tables and directories.
 func (m *Shared[K, V]) checkAll() {
+	tables := 0
 	for pos, more := uint64(0), true; more; {
-		pos, more = m.visit(pos, m.check)
+		pos, more = m.visit(pos, func(x held) {
+			tables++
+			m.check(x)
+		})
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tables != tables {
+		arg.Panicf("hashmap.Shared", "%d tables, counted as %d", tables, m.tables)
+	}
+	for _, d := range m.dirs[:max(len(m.dirs)-1, 0)] {
+		for i := range uint64(1) << depthOf(d) {
+			if e := entryFor(d, i<<(64-depthOf(d))).Load(); e != replacedDirectory {
+				arg.Panicf("hashmap.Shared", "entry %d of a replaced directory is %#x", i, e)
+			}
+		}
 	}
 }

@@ -273,6 +273,7 @@ func (m *Shared[K, V]) seek(h uint64, k *K) (s sight, sure bool) {
 			}
 		}
 		passed := loadByte(t.overflow(i))&overflowBit(tag) != 0
+		m.seam.At(readOverflow)
 		if !group.same() {
 			return s, false
 		}

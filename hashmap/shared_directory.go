@@ -85,6 +85,7 @@ func entryFor(dir uintptr, h uint64) *atomic.Uintptr {
 func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	for {
 		at = entryFor(m.dir.Load(), h)
+		m.seam.At(readDirectory)
 		if e = at.Load(); e != replacedDirectory {
 			runtime.KeepAlive(m)
 			return at, e

@@ -45,6 +45,12 @@ func TestSharedReplacedTextIsFreed(t *testing.T) {
 	if st := m.Stats(); st.Text > 3*len(value) {
 		t.Errorf("one value of %d bytes: %+v", len(value), st)
 	}
+	for range 3 {
+		succeed(m.Put(1, value[:1]))
+	}
+	if n := len(m.retired.open); n != 2 { // small ones wait for a batch
+		t.Errorf("%d small values wait, want 2", n)
+	}
 }
 
 // TestSharedFreesSmallTexts: small values that were replaced and deleted are freed as well, in

@@ -83,9 +83,6 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 			t.Run(name+" after "+point, func(t *testing.T) {
 				m := NewShared[wide, V](alloctest.New(t), nil)
 				defer m.Close()
-				if p == readDirectory && !m.direct {
-					return // only such readers come there
-				}
 				succeed(m.Put(k, valueOf(1)))
 				put(m, sharedKeys(m, 500_000, write.crowd, k, false))
 				came := false
@@ -109,7 +106,7 @@ func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64)
 // TestSharedSearchOfAReusedTable: in a search beyond the probe, the key's table is replaced, and used
 // again for other keys. The search is then not sure that the map does not have the key.
 func TestSharedSearchOfAReusedTable(t *testing.T) {
-	for _, point := range []string{"entry", "tags"} {
+	for _, point := range []string{"table", "version", "entry", "tags"} {
 		m := NewShared[wide, wide](alloctest.New(t), nil)
 		k, came := wideOf(1), false
 		succeed(m.Put(k, wideOf(1)))
@@ -123,6 +120,51 @@ func TestSharedSearchOfAReusedTable(t *testing.T) {
 			t.Errorf("after %s: the search has missed the key (came there: %t)", point, came)
 		}
 		m.Close()
+	}
+}
+
+// TestSharedSearchLoadsOverflowBitsBeforeR5: a table that is reset after a search has loaded the
+// overflow bits of a group does not end the search.
+func TestSharedSearchLoadsOverflowBitsBeforeR5(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	m.narrowBy(1<<64 - 1) // all have one home
+	for k := range uint64(groupSlots + 1) {
+		succeed(m.Put(k, k))
+	}
+	k := uint64(groupSlots)
+	h := hashOf(&m.hash, &k)
+	m.seam.Once(readOverflow, 1, func() {
+		x, _ := m.enter(h)
+		x.reset(x.head().depth) // as if it were used again
+		m.leave(x)
+	})
+	if _, sure := m.seek(h, &k); sure || m.seam.Hook != nil {
+		t.Error("the search is sure, or did not come there")
+	}
+}
+
+// TestSharedReaderOfAReusedSlot: between a reader's loads of a key and its value, the entry is
+// deleted, and a writer that has not set its tag yet stores another one in the slot.
+func TestSharedReaderOfAReusedSlot(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	m.narrowBy(1<<64 - 1) // all take the same slot
+	succeed(m.Put(1, 1))
+	stopped, resume, done := make(chan bool), make(chan bool), make(chan bool)
+	m.seam.Once(readKey, 1, func() {
+		m.Delete(1)
+		m.seam.Once(wroteValue, 1, func() { close(stopped); <-resume })
+		go func() { succeed(m.Put(2, 2)); close(done) }()
+		<-stopped
+	})
+	if v, found := m.Get(1); found {
+		t.Errorf("Get = %d after the key was deleted", v)
+	}
+	close(resume)
+	<-done
+	if v, found := m.Get(2); v != 2 || !found {
+		t.Errorf("Get = %d, %t, want 2", v, found)
 	}
 }
 
@@ -145,6 +187,9 @@ func TestSharedTornValues(t *testing.T) {
 		}
 		if odd {
 			tear()
+			if s, sure := m.seek(h, &k); s.slot != nil || sure {
+				t.Error("a search beyond the probe takes the slot")
+			}
 		}
 		where := make(chan seam.Point, 100)
 		m.seam.Hook = func(p seam.Point) {
@@ -239,9 +284,6 @@ func TestSharedGuardsText(t *testing.T) {
 
 func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 	for point, p := range readPoints {
-		if p == readDirectory {
-			continue
-		}
 		for what, narrow := range map[string]uint64{
 			"replace": 0, "delete": 0, "delete, reuse slot": 1<<64 - 1, // the other key takes the lowest free slot of all
 		} {
@@ -286,9 +328,6 @@ func TestSharedTextReaderBetweenMoves(t *testing.T) {
 
 func testSharedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, other V) {
 	for point, p := range readPoints {
-		if p == readDirectory {
-			continue
-		}
 		eachGet(t, point, func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool)) {
 			top := func(k string) uint64 { return hashOf(&m.hash, &k) >> (64 - 12) }
 			succeed(m.Put("key", value))
@@ -359,13 +398,62 @@ func TestSharedWriterLooksAgain(t *testing.T) {
 	}
 }
 
+// TestSharedLookUpInAReplacedDirectory: between the loads of a lookUp, the directory is replaced.
+func TestSharedLookUpInAReplacedDirectory(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	succeed(m.Put(1, 1))
+	k := uint64(1)
+	h := hashOf(&m.hash, &k)
+	_, want := m.lookUp(h)
+	m.seam.Once(readDirectory, 1, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		succeed(m.deepen(depthOf(m.dir.Load()) + 1))
+	})
+	if at, e := m.lookUp(h); e != want || at != entryFor(m.dir.Load(), h) {
+		t.Errorf("lookUp = %#x, want %#x", e, want)
+	}
+}
+
+// TestSharedCallsLookAgain: between a call's look at the directory and its lock, the key's table is
+// replaced. The call finds the key.
+func TestSharedCallsLookAgain(t *testing.T) {
+	for name, call := range map[string]func(m *Shared[uint64, uint64], k uint64) bool{
+		"Delete": (*Shared[uint64, uint64]).Delete,
+		"DeleteIf": func(m *Shared[uint64, uint64], k uint64) bool {
+			return m.DeleteIf(k, func(uint64) bool { return true })
+		},
+		"Get under the lock": func(m *Shared[uint64, uint64], k uint64) bool {
+			_, found := m.getLocked(hashOf(&m.hash, &k), &k)
+			return found
+		},
+	} {
+		m := NewShared[uint64, uint64](alloctest.New(t), nil)
+		for k := range uint64(1000) {
+			succeed(m.Put(k, k))
+		}
+		m.seam.Once(lookedUp, 1, func() { succeed(m.Grow(100_000)) })
+		if !call(m, 1) || m.seam.Hook != nil {
+			t.Errorf("%s does not find the key, or never looked it up", name)
+		}
+		m.Close()
+	}
+}
+
 // TestSharedVersionIsOddInAValue: while the words of a value are written one by one, no
 // reader takes them, and a reader that began before finds another version.
 func TestSharedVersionIsOddInAValue(t *testing.T) {
-	m := NewShared[wide, wide](alloctest.New(t), nil)
+	t.Run("two words", func(t *testing.T) { testSharedVersionIsOddInAValue[[2]uintptr](t) })
+	t.Run("wide", func(t *testing.T) { testSharedVersionIsOddInAValue[wide](t) })
+}
+
+func testSharedVersionIsOddInAValue[V any](t *testing.T) {
+	m := NewShared[wide, V](alloctest.New(t), nil)
 	defer m.Close()
+	var v V
 	k := wideOf(1)
-	succeed(m.Put(k, wideOf(1)))
+	succeed(m.Put(k, v))
 	h := hashOf(&m.hash, &k)
 	version := func() uint64 {
 		_, e := m.lookUp(h)
@@ -379,7 +467,7 @@ func TestSharedVersionIsOddInAValue(t *testing.T) {
 			versions = append(versions, version()&1)
 		}
 	}
-	succeed(m.Put(k, wideOf(2)))
+	succeed(m.Put(k, v))
 	m.seam.Hook = nil
 	if len(versions) != 2 || versions[0] != 1 || versions[1] != 1 {
 		t.Errorf("the lowest bits of the version are %v in the steps of a Put, want 1 and 1", versions)

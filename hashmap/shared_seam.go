@@ -11,6 +11,7 @@ const (
 	readVersion
 	readEntry
 	readTags
+	readOverflow // by seek
 	readKey
 	readValue
 	readSlow // before the lock

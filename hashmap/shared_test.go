@@ -53,6 +53,37 @@ func testSharedGrowMakesRoom[V any](t *testing.T) {
 	}
 }
 
+// TestSharedGrowCountsTheEntries: after Grow few of the n Puts replace a table, also if the map had
+// as many entries before. Grow of an empty map makes four tables for each processor, and replaces
+// none.
+func TestSharedGrowCountsTheEntries(t *testing.T) {
+	const procs = 64
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	grown, filled := 0, 0
+	for n := 8000; n < 25_000; n += n / 5 {
+		for _, before := range []int{0, n} {
+			m := NewShared[int, int](alloctest.New(t), nil)
+			m.hash.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, uint64(n))).Uint64)
+			for k := range before {
+				succeed(m.Put(k, k))
+			}
+			succeed(m.Grow(n))
+			st := m.Stats()
+			if before == 0 && (st.Tables != 4*procs || st.Directory != 4*procs || st.Spare != 0) {
+				t.Errorf("Grow(%d): %+v", n, st)
+			}
+			for k := range n {
+				succeed(m.Put(before+k, k))
+			}
+			grown, filled = grown+st.Slots, filled+m.Stats().Slots
+			m.Close()
+		}
+	}
+	if filled > grown*51/50 {
+		t.Errorf("%d slots, %d of them by Grow", filled, grown)
+	}
+}
+
 // tableBytesOf returns the bytes that m has reserved for tables, without the rests of huge pages.
 func tableBytesOf[K comparable, V any](m *Shared[K, V]) int {
 	st, h := m.Stats(), &m.huge
@@ -199,5 +230,8 @@ func TestSharedIsSmall(t *testing.T) {
 			t.Errorf("%d processors have %d tables", procs, tables)
 		}
 		m.Close()
+		if st := m.Stats(); st != (SharedStats{}) {
+			t.Errorf("after Close: %+v", st)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package hashmap
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/freehold-go/freehold/alloctest"
@@ -50,7 +51,11 @@ func TestSharedChurnCopiesTables(t *testing.T) {
 	class := largestClass(m)
 	for k := range uint64(2000) {
 		m.Delete(k)
-		succeed(m.Put(k+live, k))
+		if k%2 == 0 {
+			succeed(m.Put(k+live, k))
+		} else {
+			succeed(m.Update(k+live, func(v *uint64, _ bool) { *v = k }))
+		}
 	}
 	m.checkAll()
 	if now := largestClass(m); now != class || m.Len() != live {
@@ -106,6 +111,37 @@ func TestSharedLargeTablesSplit(t *testing.T) {
 			t.Errorf("%s: %d entries", name, m.Len())
 		}
 		m.Close()
+	}
+}
+
+// TestSharedPasses: an entry passes more than maxPasses groups only in a sparse table.
+func TestSharedPasses(t *testing.T) {
+	m := NewShared[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	m.narrowBy(1<<64 - 1) // all have one home
+	const n = (1 + maxPasses) * groupSlots
+	for k := range n + 1 {
+		succeed(m.Put(k, k))
+	}
+	if st := m.Stats(); st.Slots <= sparseShare*n {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestSharedTablesAreWithinTheirLimits: while a map has few tables, a split may part hashes of
+// different limits. Each table is then within its own.
+func TestSharedTablesAreWithinTheirLimits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	for k := uint64(0); m.Stats().Tables < 16; k++ {
+		succeed(m.Put(k, k))
+		h := hashOf(&m.hash, &k)
+		m.visit(h, func(x held) {
+			if first := h >> (64 - x.head().depth) << (64 - x.head().depth); x.class() > m.limit(first) {
+				t.Fatalf("the table at %#x has class %d, limit %d", first, x.class(), m.limit(first))
+			}
+		})
 	}
 }
 
