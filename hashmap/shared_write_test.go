@@ -38,31 +38,46 @@ func largestClass(m *Shared[uint64, uint64]) (class uintptr) {
 	return class
 }
 
-// TestSharedChurnCopiesTables: a table whose slots deleted entries have taken is replaced
-// by one of its size.
-func TestSharedChurnCopiesTables(t *testing.T) {
-	m := NewShared[uint64, uint64](alloctest.New(t), nil)
-	defer m.Close()
-	m.narrowBy(1<<64 - 1) // all pass the same groups, so slots are not free at once
-	const live = 40
-	for k := range uint64(live) {
-		succeed(m.Put(k, k))
-	}
-	class := largestClass(m)
-	for k := range uint64(2000) {
-		m.Delete(k)
-		if k%2 == 0 {
-			succeed(m.Put(k+live, k))
-		} else {
-			succeed(m.Update(k+live, func(v *uint64, _ bool) { *v = k }))
+// TestSharedTableOfTheSameClass: a table whose entries have passed groups that have room again is
+// replaced by one of its class, and by a larger one if that does not help.
+func TestSharedTableOfTheSameClass(t *testing.T) {
+	const class, groups = 19, 24
+	for call, put := range map[string]func(m *Shared[uint64, uint64], k uint64) error{
+		"Put": func(m *Shared[uint64, uint64], k uint64) error { return m.Put(k, k) },
+		"Update": func(m *Shared[uint64, uint64], k uint64) error {
+			return m.Update(k, func(v *uint64, _ bool) { *v = k })
+		},
+	} {
+		m := NewShared[uint64, uint64](alloctest.New(t), nil)
+		m.narrowBy(0xFF << 56) // all in one table
+		succeed(m.create(0, class))
+		next := uint64(0)
+		fill := func(home uint32, n int) (keys []uint64) {
+			for ; len(keys) < n; next++ {
+				if k := next; uint64(uint32(hashOf(&m.hash, &k)))*groups>>groupShift == uint64(home) {
+					succeed(put(m, k))
+					keys = append(keys, k)
+				}
+			}
+			return keys
 		}
-	}
-	m.checkAll()
-	if now := largestClass(m); now != class || m.Len() != live {
-		t.Errorf("%d entries in a table of class %d, which was %d", m.Len(), now, class)
-	}
-	if st := m.Stats(); st.Spare == 0 {
-		t.Errorf("no table was replaced: %+v", st)
+		gone := fill(4, 4*groupSlots) // in groups 4 to 7
+		fill(4, 4*groupSlots)         // in groups 8 to 11
+		fill(8, 4*groupSlots)         // in groups 12 to 15
+		for _, k := range gone {
+			m.Delete(k)
+		}
+		before := m.Stats()
+		fill(8, 1)
+		m.checkAll()
+		if st := m.Stats(); before.Spare != 0 || st.Spare == 0 || st.Slots != groups*groupSlots {
+			t.Errorf("%s: %+v, and before %+v", call, st, before)
+		}
+		fill(8, 4*groupSlots) // more than groups 8 to 15 can take
+		if st := m.Stats(); st.Slots <= groups*groupSlots {
+			t.Errorf("%s: the table does not grow: %+v", call, st)
+		}
+		m.Close()
 	}
 }
 
