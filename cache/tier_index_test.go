@@ -46,7 +46,7 @@ func TestIndexOnDisk(t *testing.T) {
 // TestShrunkIndexOnDisk: Resize counts the entries for which a smaller index has no room.
 func TestShrunkIndexOnDisk(t *testing.T) {
 	c := onDisk(t, Options{MaxBytes: 4 * MinBytes, Disk: &Disk{MaxBytes: 32 << 20}})
-	for n := range 16_000 {
+	for n := range 9_000 {
 		if must(0, c.Set(fmt.Append(nil, "key ", n), nil)); n%4000 == 0 {
 			c.toDisk()
 		}
