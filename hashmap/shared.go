@@ -45,6 +45,7 @@ package hashmap
 
 import (
 	"iter"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"sync/atomic"
@@ -285,10 +286,10 @@ func (m *Shared[K, V]) seek(h uint64, k *K) (s sight, sure bool) {
 	return s, true
 }
 
-// All yields the entries, in no particular order. It yields each key at most once, and each entry
-// that stays during the whole loop. An entry that is put or deleted during the loop may be yielded
-// in any state that it has during the loop. All copies the entries of one table under its lock. The
-// loop's body runs without a lock, and may call any method.
+// All yields the entries, in no particular order, from a random table on. It yields each key at
+// most once, and each entry that stays during the whole loop. An entry that is put or deleted
+// during the loop may be yielded in any state that it has during the loop. All copies the entries
+// of one table under its lock. The loop's body runs without a lock, and may call any method.
 func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.base.MustBeOpen(&sharedKind, "All")
@@ -297,9 +298,10 @@ func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 			v V
 		}
 		var entries []entry
-		for pos, more := uint64(0), true; more; {
+		first := m.leastHash(rand.Uint64())
+		for pos := first; ; {
 			entries = entries[:0]
-			pos, more = m.visit(pos, func(x held) {
+			pos, _ = m.visit(pos, func(x held) {
 				if x.head().live == 0 {
 					return
 				}
@@ -311,6 +313,9 @@ func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 				if !yield(e.k, e.v) {
 					return
 				}
+			}
+			if pos == first {
+				return
 			}
 		}
 	}

@@ -281,6 +281,18 @@ func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool
 	}
 }
 
+// leastHash returns the least hash of the table for h. If there is no table, it returns that of h's
+// entry in the directory. Tables split but never join, so a loop of visits from there, with a step
+// to 0 at the end, comes back to it.
+func (m *sharedTables) leastHash(h uint64) uint64 {
+	shift := m.dir.Load() & classMask
+	if x, ok := m.enter(h); ok {
+		shift = 64 - x.head().depth
+		m.leave(x)
+	}
+	return h >> shift << shift
+}
+
 // each calls f with each table. mu is held.
 func (m *sharedTables) each(f func(t table)) {
 	for pos, more := uint64(0), true; more; {

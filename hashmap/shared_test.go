@@ -179,6 +179,26 @@ func TestSharedAllMayChangeTheMap(t *testing.T) {
 	}
 }
 
+// TestSharedAllBeginsAnywhere: loops begin at different tables. So loops that delete one entry each do
+// not visit all tables that earlier ones have emptied.
+func TestSharedAllBeginsAnywhere(t *testing.T) {
+	m := NewShared[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	for i := range 10_000 {
+		succeed(m.Put(i, 0))
+	}
+	first := map[int]bool{}
+	for range 100 {
+		for k := range m.All() {
+			first[k] = true
+			break
+		}
+	}
+	if len(first) == 1 {
+		t.Error("100 loops begin with one key")
+	}
+}
+
 func TestSharedAllocatesNothingOnTheGoHeap(t *testing.T) {
 	testSharedAllocations[wide](t)
 	testSharedAllocations[large](t) // less than one for each, to note what waits for readers
