@@ -409,9 +409,9 @@ func (c *core) deepen(depth uint) error {
 	return nil
 }
 
-// reserve makes room for n more entries, so that few Puts grow a table. On an error some tables may
-// have grown; the entries are unchanged.
-func (c *core) reserve(n int) error {
+// reserve makes room for n more entries, so that few Puts grow a table. On an error a map without
+// memory is unchanged. In another one some tables may have grown; the entries are unchanged.
+func (c *core) reserve(n int) (err error) {
 	if n > (math.MaxInt-c.len)/int(c.groupBytes/(groupSlots/2)) {
 		return fmt.Errorf("%w: %d more entries are more bytes than an int can hold", freehold.ErrOutOfMemory, n)
 	}
@@ -422,6 +422,11 @@ func (c *core) reserve(n int) error {
 		if err := c.build(); err != nil {
 			return err
 		}
+		defer func() {
+			if err != nil {
+				c.release()
+			}
+		}()
 	}
 	want := c.len + n
 	if uintptr(want)*c.groupBytes/groupSlots >= c.huge.from { // the first tables are in huge pages too

@@ -160,6 +160,26 @@ func TestGrowTakesNoMoreThanPuts(t *testing.T) {
 	}
 }
 
+// A Grow of a map without memory leaves it without any, at whichever allocation it fails. It may be in
+// huge pages.
+func TestGrowWithoutMemoryTakesNone(t *testing.T) {
+	a := &switched{Allocator: alloctest.New(t)}
+	for _, open := range []maker[uint64, uint64]{makeMap[uint64, uint64], withHuge(makeMap[uint64, uint64], obey)} {
+		m := open(a, 0)
+		defer m.Close()
+		for n, failed := 0, true; failed; n++ {
+			a.failing = alloctest.FailAfter(a.Allocator, n)
+			failed = m.Grow(5000) != nil
+			a.failing = nil
+			if failed && reserved(m) != 0 {
+				t.Fatalf("%d bytes after a failure of allocation %d", reserved(m), n)
+			}
+			mustBeWhole(t, m)
+		}
+		succeed(m.Put(1, 1))
+	}
+}
+
 // A split makes room for NaNs, although their hashes have other bits at each call.
 func TestSplitOfNaNs(t *testing.T) {
 	m := newCrafted(t)

@@ -211,7 +211,7 @@ func (h *hugeTables) close(parent freehold.Allocator) {
 	for _, x := range h.blocks {
 		parent.Free(x.memory())
 	}
-	*h = hugeTables{}
+	*h = hugeTables{size: h.size, page: h.page, from: h.from, advise: h.advise}
 }
 
 // pointer converts an address in memory of the parent, or in noDirectory, to a pointer. That memory

@@ -310,7 +310,10 @@ func (m *Map[K, V]) Clear() {
 // Grow makes room for n more entries, so that few of the next Puts grow a table; any of them still
 // may. An empty map then takes no more memory than one to which n Puts have added entries, and
 // another map a quarter more at most, if it has many tables. Grow takes time proportional to that
-// memory. An error is the parent's; the entries are then unchanged. Grow panics if n is negative.
+// memory. Grow panics if n is negative.
+//
+// An error is the parent's; the entries are then unchanged. A map without memory still has none.
+// Another map keeps what it took, so that Puts may fail.
 func (m *Map[K, V]) Grow(n int) error {
 	m.mustBeWritable("Grow")
 	arg.AtLeast("hashmap.Map.Grow", "n", n, 0)
@@ -324,6 +327,7 @@ func (m *Map[K, V]) Close() {
 	if m.base.MayClose(&mapKind, m.tables > 0) {
 		m.clear()
 		m.release()
+		m.dir, m.short, m.texts = nil, false, false
 		container.Closed(m, &m.base)
 	}
 }
@@ -351,7 +355,7 @@ func (c *core) clear() {
 	})
 }
 
-// release returns all memory to the parent, before Close ends.
+// release returns all memory to the parent.
 //
 // Precondition: the map has no entries.
 func (c *core) release() {
@@ -360,6 +364,5 @@ func (c *core) release() {
 		c.free(c.dir, unsafe.Sizeof(c.dir)<<c.depth())
 	}
 	c.huge.close(c.base.Parent)
-	c.dir, c.tables, c.slots = nil, 0, 0
-	c.short, c.texts = false, false
+	c.reset()
 }
