@@ -235,7 +235,7 @@ func (s *shard) rebalance() {
 	}
 	own := s.share + s.pending
 	s.segs.each(func(_ uint32, g *segment) {
-		if int(g.bytes) > s.share/hugeShare {
+		if int(g.bytes) > s.share/hugeShare && g.state != spare {
 			own += int(g.bytes)
 		}
 	})

@@ -36,7 +36,7 @@ type bound struct {
 	full   int          // the bound without pressure
 	now    atomic.Int64 // the bound
 	huge   atomic.Int64 // entries of more bytes are huge: see isHuge
-	unlent atomic.Int64 // bytes of now that are in no shard's limit: see lend.go
+	unlent atomic.Int64 // now minus all limits: see lend.go; negative while readers hold more than now
 	closed bool
 }
 
@@ -97,8 +97,8 @@ func (b *bound) store(maxBytes int) {
 	b.huge.Store(int64(maxBytes / len(b.c.shards) / hugeShare))
 }
 
-// set changes the bound and the limit of each shard. If the bound becomes less, all loans end: first
-// the shards that have borrowed bytes evict, and then those that have lent them use them again.
+// set changes the bound and the limit of each shard. If the bound becomes less, all loans end, except
+// of bytes that readers hold: a shard that has lent bytes uses them once the other has evicted.
 //
 // Precondition: mu is held.
 func (b *bound) set(maxBytes int) {
@@ -112,7 +112,6 @@ func (b *bound) set(maxBytes int) {
 		return
 	}
 	defer forAll(b.c.shards, (*shard).endLoan)
-	defer b.unlent.Store(0) // it is in the shares
 	forAll(b.c.shards, func(s *shard) { s.resize(b.c.shardLimit(maxBytes)) })
 }
 

@@ -147,6 +147,34 @@ func TestBoundWhileShrinking(t *testing.T) {
 	}
 }
 
+// TestBoundWhileHeld: after a Resize, shards do not use bytes that they have lent for an entry that a
+// reader holds. They do once the reader has left.
+func TestBoundWhileHeld(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 17 << 20})
+	huge := []byte("huge")
+	fill := func() (used int) {
+		for i := range 40_000 {
+			c.Set(fmt.Append(nil, i), make([]byte, 1000)) // the shard of the held entry has no room
+		}
+		for i := range c.shards {
+			used += c.shards[i].used
+		}
+		return used
+	}
+	must(0, c.Set(huge, make([]byte, c.MaxEntry()-len(huge))))
+	c.View(huge, func(Entry) {
+		c.Resize(16 << 20)
+		c.check()
+		if used := fill(); used > 16<<20 {
+			t.Errorf("%d bytes of %d while a reader holds an entry", used, 16<<20)
+		}
+	})
+	if used := fill(); used < 15<<20 || used > 16<<20 {
+		t.Errorf("%d bytes of %d after that", used, 16<<20)
+	}
+	c.check()
+}
+
 // TestPressure: the cache shrinks by the wanted bytes, to a quarter at least, and grows back.
 func TestPressure(t *testing.T) {
 	const size = 4 << 20

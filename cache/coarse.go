@@ -6,9 +6,9 @@
 // Reading the system's clock costs as much as a search of the index. So the first call of now in
 // each second stores the second in coarse and sets a timer. The timer clears coarse margin before
 // the second ends. From then on all calls look at the system's clock, until the next second begins.
-// So a timer that is late by less than half of margin does no harm. It is later if the whole
-// process was stopped. Then reads may find expired entries until the timer has run; the runtime
-// runs due timers first.
+// So a timer that is late by less than half of margin does no harm. It is later if the process was
+// stopped, or waited long for a processor. Then reads may find expired entries until the timer has
+// run, also after a read that looked at the system's clock; the runtime runs due timers first.
 //
 // No timer runs while nothing calls now. Each second has its own timer, as sweeps have: see
 // timer.go. A timer that was set in a testing/synctest bubble does not fire once the bubble has

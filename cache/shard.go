@@ -287,22 +287,29 @@ func (s *shard) grow(bytes int) {
 // pagesShare is for resize: it empties a shard whose pages exceed 1/pagesShare of its share.
 const pagesShare = 8
 
-// resize lowers the share and the limit, and drops entries that no longer fit.
+// resize lowers the share and the limit, and drops entries that no longer fit. The limit stays above
+// the share by the bytes that readers hold.
 func (s *shard) resize(share int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	was := s.limit
+	lower := s.share - share
 	s.share = share
-	s.shrink(min(s.limit, share), Shrunk)
+	defer func() { // also if OnEvict panics
+		s.limit = max(s.limit, min(s.used, was))
+		s.c.bound.unlent.Add(int64(was - s.limit - lower))
+	}()
+	s.shrink(min(was, share), Shrunk)
 	if s.segs.pages.Len()*pageBytes > share/pagesShare {
 		s.dropPages()
 	}
 }
 
-// endLoan gives the shard the bytes that it has lent.
+// endLoan is rebalance with the lock.
 func (s *shard) endLoan() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.limit = s.share
+	s.rebalance()
 }
 
 // shrink changes the limit, and drops entries that no longer fit.
