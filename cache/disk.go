@@ -23,7 +23,8 @@ const bufferShare = 8 // the buffers take 1/bufferShare of Options.MaxBytes, out
 //
 // Each entry on disk takes about 11 bytes of memory, within Options.MaxBytes. If that is short, old
 // entries leave the disk. The buffers take more, outside of Options.MaxBytes: an eighth of it, from
-// 4 to 16 MiB, and 1 MiB for the writer. With a file of 8 MiB they take 4 MiB together.
+// 4 to 16 MiB, and 1 MiB for the writer. With a file of 8 MiB they take 4 MiB together. While a call
+// reads an entry from the disk, it takes memory for that too.
 //
 // Get waits about 0.1 ms if it reads the disk, and may block a thread. Delete, Add, Replace,
 // CompareAndSet, Update and Touch of a key that is on disk also wait. Set and Put never do: if the

@@ -4,7 +4,8 @@ package cache
 
 import "github.com/freehold-go/freehold/internal/cuckoo"
 
-// Stats is a snapshot of a cache. Sizes are bytes.
+// Stats is a snapshot of a cache, one shard after the other. So bytes that one shard lends another
+// meanwhile may count twice. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
 	Len      int    // entries in memory, with expired ones until they are dropped: see Cache.Len
