@@ -178,7 +178,8 @@ func TestSweepWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestSweepDuringAPass: while a call passes over the index, sweeps do not shrink it. A later one does.
+// TestSweepDuringAPass: while a call passes over the index, sweeps do not shrink it. A later sweep
+// does.
 func TestSweepDuringAPass(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
 	c.fake()

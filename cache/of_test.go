@@ -164,8 +164,8 @@ func TestUndecodableIsMissing(t *testing.T) {
 	c.check()
 }
 
-// TestBytesOfAnotherLength: they are no value of a type without pointers, for example after its struct
-// has lost a field.
+// TestBytesOfAnotherLength: they are no value of a type without pointers, for example after its
+// struct has lost a field.
 func TestBytesOfAnotherLength(t *testing.T) {
 	values := codecOf[[2]uint64]("Values", nil)
 	for n := range 25 {

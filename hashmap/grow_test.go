@@ -160,7 +160,7 @@ func TestGrowTakesNoMoreThanPuts(t *testing.T) {
 	}
 }
 
-// A Grow of a map without memory leaves it without any, at whichever allocation it fails. It may be in
+// A Grow of a map without memory leaves it without any, at whichever allocation it fails, also with
 // huge pages.
 func TestGrowWithoutMemoryTakesNone(t *testing.T) {
 	a := &switched{Allocator: alloctest.New(t)}

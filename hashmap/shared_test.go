@@ -179,8 +179,8 @@ func TestSharedAllMayChangeTheMap(t *testing.T) {
 	}
 }
 
-// TestSharedAllBeginsAnywhere: loops begin at different tables. So loops that delete one entry each do
-// not visit all tables that earlier ones have emptied.
+// TestSharedAllBeginsAnywhere: loops begin at different tables. So loops that delete one entry each
+// do not visit all tables that earlier ones have emptied.
 func TestSharedAllBeginsAnywhere(t *testing.T) {
 	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()

@@ -74,7 +74,8 @@ const (
 // mostBytes is the bound of the memory that all flags ask for together. An int can count it.
 const mostBytes = min(1<<50, math.MaxInt)
 
-// graceful is the time in which clients may take their replies when the server stops. Tests change it.
+// graceful is the time in which clients may take their replies when the server stops. Tests change
+// it.
 var graceful = 5 * time.Second
 
 // goHeap is the size of Go's heap below which the collector does not run. Since all items are
