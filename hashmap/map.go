@@ -312,8 +312,8 @@ func (m *Map[K, V]) Clear() {
 // another map a quarter more at most, if it has many tables. Grow takes time proportional to that
 // memory. Grow panics if n is negative.
 //
-// An error is the parent's; the entries are then unchanged. A map without memory still has none.
-// Another map keeps what it took, so that Puts may fail.
+// An error is the parent's; the entries are then unchanged. If the map had no memory, it still has
+// none. Otherwise it keeps the memory that it has taken, and the next Puts may fail.
 func (m *Map[K, V]) Grow(n int) error {
 	m.mustBeWritable("Grow")
 	arg.AtLeast("hashmap.Map.Grow", "n", n, 0)

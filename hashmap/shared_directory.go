@@ -262,8 +262,8 @@ func (m *sharedTables) free(p unsafe.Pointer, size uintptr) {
 }
 
 // visit locks the table at position pos, calls f, and returns the position of the next table. It
-// reports false after the last table. A position is the least hash of a table; loops over all
-// tables begin at 0.
+// returns 0 and false after the last table. A position is the least hash of a table. A loop over all
+// tables begins at 0, or at any position and ends when it is there again.
 func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool) {
 	for {
 		dir := m.dir.Load()
@@ -281,9 +281,8 @@ func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool
 	}
 }
 
-// leastHash returns the least hash of the table for h. If there is no table, it returns that of h's
-// entry in the directory. Tables split but never join, so a loop of visits from there, with a step
-// to 0 at the end, comes back to it.
+// leastHash returns a position: the least hash of the table for h or, without a table, of the
+// directory's entry for h. It stays a position, because tables split but never join.
 func (m *sharedTables) leastHash(h uint64) uint64 {
 	shift := m.dir.Load() & classMask
 	if x, ok := m.enter(h); ok {

@@ -175,9 +175,10 @@ func (m *sharedTables) publish(x held, h uint64, to []table) error {
 
 // Grow makes room for n more entries, so that few of the next Puts replace a table; any of them
 // still may. It takes as little memory as [Map.Grow]. Blocks of strings, bytes and large values are
-// taken by each Put. Grow takes time proportional to the map's length. An error matches
-// [freehold.ErrOutOfMemory]; the entries are then unchanged. The map keeps what it took, so that Puts
-// may fail. Grow panics if n is negative.
+// taken by each Put. Grow takes time proportional to the map's length. Grow panics if n is negative.
+//
+// An error matches [freehold.ErrOutOfMemory]; the entries are then unchanged. The map keeps the
+// memory that it has taken, and the next Puts may fail.
 func (m *Shared[K, V]) Grow(n int) error {
 	m.base.MustBeOpen(&sharedKind, "Grow")
 	arg.AtLeast("hashmap.Shared.Grow", "n", n, 0)
